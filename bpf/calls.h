@@ -33,7 +33,8 @@ struct afs_setup {
 	__u8 trace;     /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
 	__u8 parks; /* of any_order: who reads a request works for it until it parks it: park.h */
-	__u16 idle; /* of parks: requests of this account wait for something to happen; 0: none */
+	/* Of parks: requests of these accounts wait for something to happen; 0: none. */
+	__u16 idle[AFS_N_IDLE];
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
 	__u64 over_ns;    /* requests and names: only of requests that took so long; 0: of all */
 	__u8 column[AFS_N_STATES];         /* enum afs_column: where blocked time belongs */

@@ -9,6 +9,8 @@
  * number). A request alone in its frame is counted in the account of its command's number; one that
  * the server told the client to wait for, by an interim reply, AFS_SMB2_WAITED further; a compound
  * by its first two commands; and its members, each in the account of its command, without a time.
+ * A compound of which the server told the client to wait for a message goes on in the account
+ * AFS_SMB2_CHAIN_WAITED + that message's command.
  */
 #define AFS_SMB2_COMMANDS(X)                                                                       \
 	X(NEGOTIATE, 0)                                                                            \
@@ -37,13 +39,14 @@ enum afs_smb2_command {
 #undef X
 };
 
-#define AFS_SMB2_OTHER      19 /* commands that are not known */
-#define AFS_SMB2_WAITED     32
-#define AFS_SMB2_CREATE_AND 64                                     /* + the second command */
-#define AFS_SMB2_COMPOUND   (AFS_SMB2_CREATE_AND + AFS_SMB2_OTHER) /* any other compound */
-#define AFS_SMB2_ENCRYPTED  96 /* frames; what is in them cannot be seen */
-#define AFS_SMB2_COMPRESSED 97 /* likewise */
-#define AFS_SMB2_SMB1       98 /* frames of SMB1, but for its NEGOTIATE */
+#define AFS_SMB2_OTHER        19 /* commands that are not known */
+#define AFS_SMB2_WAITED       32
+#define AFS_SMB2_CREATE_AND   64                                     /* + the second command */
+#define AFS_SMB2_COMPOUND     (AFS_SMB2_CREATE_AND + AFS_SMB2_OTHER) /* any other compound */
+#define AFS_SMB2_ENCRYPTED    96 /* frames; what is in them cannot be seen */
+#define AFS_SMB2_COMPRESSED   97 /* likewise */
+#define AFS_SMB2_SMB1         98 /* frames of SMB1, but for its NEGOTIATE */
+#define AFS_SMB2_CHAIN_WAITED 128
 
 /* Statuses (MS-ERREF, 2.3) that say more than whether a request failed. */
 #define AFS_SMB2_PENDING        0x00000103

@@ -117,6 +117,8 @@ struct afs_cell {
  * holds the calls from the read that completed its header to the one that completed its reply;
  * what a CNID server or a helper program does for it is in the same account under its own role.
  */
+#define AFS_N_IDLE 2 /* accounts of requests that wait until something happens, at most */
+
 enum afs_account_number {
 	AFS_ACCOUNT_UNNAMED = 255, /* of AFP: all commands without a name */
 	AFS_ACCOUNT_DSI = 256,     /* + the number of a DSI command that gets a reply: 3, 4 */

@@ -144,15 +144,14 @@ static __always_inline void park_here(struct afs_stripe *stripe, struct afs_thre
 }
 
 /* The client was told to wait for a request: it goes on in another account. */
-static __always_inline void park_moved(struct afs_stripe *stripe, struct afs_pending *p, __u32 to)
+static __always_inline void park_moved(struct afs_stripe *stripe, __u32 from, __u32 to)
 {
-	struct afs_account *a = account_at(stripe, p->account), *b = account_at(stripe, to);
+	struct afs_account *a = account_at(stripe, from), *b = account_at(stripe, to);
 
 	if (a)
 		a->waited++;
 	if (b)
 		b->begun++;
-	p->account = to;
 }
 
 /* Counts something that has no time of its own, or of which one cannot tell it. */

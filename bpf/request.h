@@ -200,7 +200,7 @@ static __always_inline bool result_is_error(__u32 account, __s32 result)
 /* Requests of this account may take as long as they like: that is no time of the server's. */
 static __always_inline bool request_is_idle(__u32 account)
 {
-	return setup.parks && setup.idle && account == setup.idle;
+	return setup.parks && account && (account == setup.idle[0] || account == setup.idle[1]);
 }
 
 /* The same for its connection. The thread's work is the request's if it was "here". */

@@ -15,9 +15,9 @@
  * Any split of the stream into reads and writes. Replies come in any order, those to the members of
  * a compound in one frame or in several. A request begins with the read that completes the first
  * half of its header and ends with the write that completes its reply; a compound, with the second
- * of its members and the reply to its last. An interim reply does not end it. CANCEL has no reply:
- * it is counted without a time. A break of an oplock or a lease by the server is none, and passed
- * over.
+ * of its members and the reply to its last. An interim reply does not end it, but for what it may
+ * be waiting it goes on in another account. CANCEL has no reply: it is counted without a time. A
+ * break of an oplock or a lease by the server is none, and passed over.
  *
  * Bytes of a message are without the 4 of the frame: as Samba counts them.
  */
@@ -36,6 +36,8 @@
 #define SMB2_ANY       0x2ff /* of an SMB1 NEGOTIATE: the client is to ask again */
 #define SMB2_PATH      68    /* in TREE_CONNECT: place of the path and its length, 2 bytes each */
 #define SMB2_PATH_LEN  60    /* so much of the path's end is kept; an even number */
+
+#define SMB2_CHAIN     16 /* messages of a compound after one, of which the last is looked for */
 
 /* In f->passed, of the frame's messages before this one. */
 #define SMB2_FIRST 0 /* there are none */
@@ -186,15 +188,46 @@ static __always_inline void smb2_request(struct afs_stripe *stripe, struct afs_t
 	park_here(stripe, t, s, smb2_id(f), p.account, true);
 }
 
+/*
+ * The client is told to wait for a message of a compound. Its last one, which has the account of
+ * the whole, follows by its id, unless there are messages that take up several ids.
+ */
+__noinline int smb2_chain_waits(__u32 handle, __u32 id, __u32 command)
+{
+	struct afs_stripe *stripe = stripe_here();
+	struct afs_pending_key key = { .stream = handle };
+	struct afs_pending *p;
+
+	for (__u32 i = 0; i < SMB2_CHAIN; i++) {
+		key.id = id + i;
+		p = bpf_map_lookup_elem(&pending, &key);
+		if (!p || !p->chain)
+			continue;
+		if (stripe && p->chain <= AFS_SMB2_CHAIN_WAITED) {
+			park_moved(stripe, p->chain - 1, AFS_SMB2_CHAIN_WAITED + command);
+			p->chain = AFS_SMB2_CHAIN_WAITED + command + 1;
+		}
+		return 0;
+	}
+	return 0;
+}
+
 /* The client is told to wait for the rest. */
 static __always_inline void smb2_interim(struct afs_stripe *stripe, const struct afs_stream *s,
 					 const struct afs_flow *f)
 {
 	const struct afs_pending_key key = { .stream = s->handle, .id = smb2_id(f) };
 	struct afs_pending *p = bpf_map_lookup_elem(&pending, &key);
+	__u32 command = p ? p->account & ~AFS_PENDING_MEMBER : AFS_SMB2_OTHER;
 
-	if (p && afs_smb2_waits(p->account))
-		park_moved(stripe, p, p->account + AFS_SMB2_WAITED);
+	if (!p || !afs_smb2_waits(command))
+		return;
+	if (p->account & AFS_PENDING_MEMBER) {
+		smb2_chain_waits(key.stream, key.id, command);
+		return;
+	}
+	park_moved(stripe, command, command + AFS_SMB2_WAITED);
+	p->account = command + AFS_SMB2_WAITED;
 }
 
 /* The first half of a reply's header is complete. */

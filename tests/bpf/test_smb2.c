@@ -297,6 +297,62 @@ static void what_the_client_was_told_to_wait_for_has_an_account(void **state)
 	done(&g, &r);
 }
 
+/* One that ends with a CHANGE_NOTIFY; one whose CREATE waits until an oplock is given back. */
+static void tell_compounds_to_wait(struct watched_shared *s)
+{
+	struct bytes in = { 0 }, out = { 0 };
+	size_t begin;
+
+	(void)s;
+	connect_one(0);
+	begin = frame_begin(&in);
+	message(&in, AFS_SMB2_CREATE, 1, 0, 0, 16, true);
+	message(&in, AFS_SMB2_CHANGE_NOTIFY, 2, 4, 0, 16, false);
+	frame_end(&in, begin);
+	begin = frame_begin(&in);
+	message(&in, AFS_SMB2_CREATE, 3, 0, 0, 16, true);
+	message(&in, AFS_SMB2_CLOSE, 4, 4, 0, 16, false);
+	frame_end(&in, begin);
+	come(&in, sizeof(in.at));
+	loop_once();
+	begin = frame_begin(&out);
+	message(&out, AFS_SMB2_CREATE, 1, IS_REPLY, 0, 16, true);
+	message(&out, AFS_SMB2_CHANGE_NOTIFY, 2, IS_REPLY | IS_ASYNC, AFS_SMB2_PENDING, 9, false);
+	frame_end(&out, begin);
+	interim(&out, AFS_SMB2_CREATE, 3);
+	interim(&out, AFS_SMB2_CREATE, 3);
+	begin = frame_begin(&out);
+	message(&out, AFS_SMB2_CREATE, 3, IS_REPLY | IS_ASYNC, 0, 16, true);
+	message(&out, AFS_SMB2_CLOSE, 4, IS_REPLY, 0, 16, false);
+	frame_end(&out, begin);
+	one(&out, AFS_SMB2_CHANGE_NOTIFY, 2, IS_REPLY | IS_ASYNC, 0, 16);
+	go(&out, sizeof(out.at));
+}
+
+static void a_compound_that_waits_has_an_account(void **state)
+{
+	static const unsigned int second[] = { AFS_SMB2_CHANGE_NOTIFY, AFS_SMB2_CLOSE },
+				  waits[] = { AFS_SMB2_CHANGE_NOTIFY, AFS_SMB2_CREATE };
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	watch_parking(&g, AFS_DECODER_SMB2, tell_compounds_to_wait, &r);
+	for (size_t i = 0; i < 2; i++) {
+		const struct afs_account *a = counted(&g, AFS_SMB2_CREATE_AND + second[i]);
+
+		assert_int_equal(a->begun, 1);
+		assert_int_equal(a->waited, 1);
+		assert_int_equal(a->answered, 0);
+		check(&g, AFS_SMB2_CHAIN_WAITED + waits[i], 1, 0, 0);
+		check_member(&g, second[i], 1, 80, 80);
+	}
+	check_member(&g, AFS_SMB2_CREATE, 2, 160, 160);
+	assert_int_equal(r.session[0].requests, 2);
+	assert_int_equal(run_losses(&r), 0);
+	done(&g, &r);
+}
+
 /* A dialect of SMB2 asked for by SMB1; frames that are encrypted and compressed; signs of life. */
 static void speak_otherwise(struct watched_shared *s)
 {
@@ -402,6 +458,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_wait_for_the_rest_of_a_frame_does_not_park),
 		cmocka_unit_test(a_compound_has_the_time_and_its_members_are_counted),
 		cmocka_unit_test(what_the_client_was_told_to_wait_for_has_an_account),
+		cmocka_unit_test(a_compound_that_waits_has_an_account),
 		cmocka_unit_test(what_cannot_be_read_is_counted),
 		cmocka_unit_test(a_reply_may_have_an_empty_piece),
 		cmocka_unit_test(after_garbage_it_goes_on),

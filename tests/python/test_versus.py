@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -215,8 +216,9 @@ def test_what_differs_is_said_and_what_is_not_equal_before_it(
     )
     everything = execute("versus", "--from", made.folder, "--all").out
     assert "smb against afp: slower: " in everything and "Round trips" in everything
-    # The page says the same.
+    # The page says the same, and names each place as it was given.
     text = page.read_text()
+    assert all(re.search(rf"\d runs on [^<]+, {re.escape(url)}<", text) for url in (A, B))
     Closed().feed(text)
     assert text.index("What is not equal") < text.index("How long an action took")
     assert text.count('<table class="forest">') == 3
@@ -359,9 +361,8 @@ def test_one_server_beside_itself_shows_no_difference(
     made = Made(execute, tmp_path / "out", "--program", program, "--pairs", 12, A, A,
                 "--", "load", "--mix", "office")  # fmt: skip
     assert made.done.code == 0, made.done.err
-    assert "afp-2 against afp-1: no difference shown in" in made.done.out
-    lines = made.done.out.splitlines()
-    assert lines[1] == "What is not equal" or not lines[0].startswith("Durability")
+    assert "afp-2 against afp-1, the same place: no difference shown in" in made.done.out
+    assert made.done.out.splitlines()[2].startswith("afp-1, afp-2 are one place under 2 names: ")
 
 
 def test_few_runs_tell_nothing(
@@ -451,7 +452,7 @@ def test_sync_calls_that_write_to_no_disk_are_no_equal_durability(
             for of in value["phases"][0]["ledger"]["storage"]:
                 of["bio_write_bytes"] = size
 
-        made.append(sides.Side(name, name, A))
+        made.append(sides.Side(name, name, A + name))
         made[-1].add(saved(shelf, name, change))
     found = sides.judged(made, 0.02)
     assert found.equally_safe == (not dry)

@@ -347,6 +347,10 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 		watch.sink.what |= AFS_TRACE_ASKED;
 		if (drive_session_open_watch(s, &watch, e))
 			return OUTCOME_FAILED;
+		if (session_note_files(s, watch_target(s->watch)->way.server)) {
+			err_set(e, -ENOMEM, "out of memory");
+			return OUTCOME_FAILED;
+		}
 	}
 	session_give_up(s);
 	tracing_start(s->tracing, s->watch, &s->afp, &s->run);

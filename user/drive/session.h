@@ -210,6 +210,11 @@ void session_look_after(struct session *s);
 /* At most once a second, whoever calls it how often, while clients are at work. */
 void session_look_tick(struct session *s, uint64_t now_ns);
 int session_look_judge(struct session *s); /* 0 or -ENOMEM */
+/*
+ * Notes on which file system and disks the data is: that of the folder in which the process works
+ * that serves our connection alone; 0: it is not known. 0 or -ENOMEM.
+ */
+int session_note_files(struct session *s, pid_t server);
 void session_look_fini(struct session *s);
 
 /*

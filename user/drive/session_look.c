@@ -7,14 +7,21 @@
 
 #include "attach/attach.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "doctor/diagnose.h"
+#include "host/census.h"
+#include "host/filesystem.h"
 #include "kinds/kind.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#define LOOK_NS 1000000000u
+#define LOOK_NS    1000000000u
+#define FILES_NOTE "file system"
 
 int session_look_find(struct session *s, pid_t pid, struct err *e)
 {
@@ -95,6 +102,33 @@ void session_keep_alive(struct session *s)
 	store_advance(s->store, io_wait(&w, 0), NULL);
 }
 
+/* ---- where the data is ---- */
+
+/* "ext4 on sda": a folder's file system, as the process calls it, and the disks below. */
+static int note_folder(struct run *r, const char *folder, pid_t pid)
+{
+	char on[ERR_TEXT_MAX] = "";
+	struct filesystem fs;
+
+	filesystem_init(&fs, folder);
+	filesystem_look(&fs, 1, pid);
+	if (!fs.type[0])
+		return 0;
+	for (size_t i = 0; i < fs.below.n; i++)
+		err_append(on, "%s%s", i ? " " : " on ", fs.below.name[i]);
+	return run_note(&r->server, FILES_NOTE, "%s%s", fs.type, on);
+}
+
+int session_note_files(struct session *s, pid_t server)
+{
+	char folder[CENSUS_PATH_MAX];
+
+	if (!server)
+		return 0;
+	census_cwd(folder, sizeof(folder), server);
+	return folder[0] && strcmp(folder, "/") ? note_folder(&s->run, folder, server) : 0;
+}
+
 /* ---- a place ---- */
 
 static int session_find_place(struct session *s, const struct kind *kind,
@@ -120,9 +154,13 @@ int session_place_watch(struct session *s, struct err *e)
 	struct place_server place;
 	const struct kind *kind = place_kind(&place, s->cfg->directory);
 	struct kind_found found = { 0 };
+	char folder[PATH_MAX];
 	struct err why = { 0 };
 	int r;
 
+	if (!text_url(s->cfg->directory) && realpath(s->cfg->directory, folder) &&
+	    note_folder(&s->run, folder, getpid()))
+		return err_set(e, -ENOMEM, "out of memory");
 	if (!s->whole || !kind || s->cfg->watch == WATCH_OFF)
 		return 0;
 	s->run.kind = &kind->is;
@@ -135,6 +173,9 @@ int session_place_watch(struct session *s, struct err *e)
 	cmd_allow_files();
 	r = watch_open_target(&s->watch, (enum watch_mode)s->cfg->watch, &found.target, e);
 	r = r ? r : kind->describe(&found, &s->run);
+	/* Of the others no process is one client's, who works in the client's folder. */
+	if (!r && kind->is.judged == RUN_JUDGED_SHARES)
+		r = session_note_files(s, found.target.way.server);
 	kind_found_fini(&found);
 	return r;
 }

@@ -95,28 +95,49 @@ static int smb_describe(const struct kind_found *f, struct run *r)
 	return e | describe_settings(s, r) ? -ENOMEM : 0;
 }
 
-/* Of clients' bytes, how many cannot be read. */
+static int note_closed(struct run *r, unsigned int number, double percent)
+{
+	switch (number) {
+	case AFS_SMB2_ENCRYPTED:
+		return run_note(&r->warnings, "encrypted",
+				"%.3g %% of the clients' bytes are encrypted: which requests they "
+				"were is not known",
+				percent);
+	case AFS_SMB2_COMPRESSED:
+		return run_note(&r->warnings, "compressed",
+				"%.3g %% of the clients' bytes are compressed: which requests they "
+				"were is not known",
+				percent);
+	default:
+		return run_note(&r->warnings, "smb1",
+				"%.3g %% of the clients' bytes are of SMB1: which requests they "
+				"were is not known",
+				percent);
+	}
+}
+
+/* Of clients' bytes, how many cannot be read, and what they are. */
 static int smb_conclude(struct run *r)
 {
-	uint64_t all = 0, closed = 0, bytes;
+	uint64_t all = 0, closed[AFS_SMB2_SMB1 - AFS_SMB2_ENCRYPTED + 1] = { 0 }, bytes;
+	const struct ledger_account *a;
+	int e = 0;
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		const struct ledger *l = &r->phase[i]->ledger;
 
-		for (size_t k = 0; k < l->n_accounts; k++) {
-			bytes = l->account[k].sum.bytes_in + l->account[k].sum.bytes_out;
+		for (a = l->account; a < l->account + l->n_accounts; a++) {
+			bytes = a->sum.bytes_in + a->sum.bytes_out;
 			all += bytes;
-			if (l->account[k].account >= AFS_SMB2_ENCRYPTED &&
-			    l->account[k].account <= AFS_SMB2_SMB1)
-				closed += bytes;
+			if (a->account >= AFS_SMB2_ENCRYPTED && a->account <= AFS_SMB2_SMB1)
+				closed[a->account - AFS_SMB2_ENCRYPTED] += bytes;
 		}
 	}
-	if (!closed)
-		return 0;
-	return run_note(&r->warnings, "encrypted",
-			"%.3g %% of the clients' bytes are encrypted, compressed or of SMB1: which "
-			"requests they were is not known",
-			100 * (double)closed / (double)all);
+	for (unsigned int i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
+		if (closed[i])
+			e |= note_closed(r, AFS_SMB2_ENCRYPTED + i,
+					 100 * (double)closed[i] / (double)all);
+	return e;
 }
 
 /* Lists end, logins go on, names are looked up before they are made, files are read to their end.
@@ -141,9 +162,11 @@ static const struct account_names smb_accounts = {
 	.normal = normal,
 	.n_normal = sizeof(normal) / sizeof(normal[0]),
 	.login = AFS_SMB2_SESSION_SETUP,
-	.idle = AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_WAITED,
+	.idle = { AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_WAITED,
+		  AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_CHAIN_WAITED },
 	.name = {
-#define X(NAME, number) [number] = #NAME, [AFS_SMB2_WAITED + (number)] = #NAME " that waited",
+#define X(NAME, number) [number] = #NAME, [AFS_SMB2_WAITED + (number)] = #NAME " that waited",     \
+		[AFS_SMB2_CHAIN_WAITED + (number)] = "compound, " #NAME " waited",
 		AFS_SMB2_COMMANDS(X)
 #undef X
 #define X(NAME, number) [AFS_SMB2_CREATE_AND + (number)] = "CREATE+" #NAME,

@@ -128,6 +128,14 @@ unsigned int account_number_named(const struct account_names *n,
 	return count;
 }
 
+bool account_is_idle(const struct account_names *n, unsigned int number)
+{
+	for (int i = 0; n && i < AFS_N_IDLE; i++)
+		if (number && number == n->idle[i])
+			return true;
+	return false;
+}
+
 bool account_is_request(unsigned int number)
 {
 	return number < AFS_ACCOUNT_BETWEEN;

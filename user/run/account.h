@@ -56,9 +56,9 @@ struct account_names {
 	const struct account_normal *normal; /* static */
 	size_t n_normal;
 	/* Of a kind that is not AFP. login: the account of requests that log in, whose last step is
-	 * answered by another result than its normal one. idle: that of requests which wait until
+	 * answered by another result than its normal one. idle: those of requests which wait until
 	 * something happens, for as long as they like. 0: there is none. */
-	uint16_t login, idle;
+	uint16_t login, idle[AFS_N_IDLE];
 };
 
 /* n NULL: AFP's. Returns buf or a constant. */
@@ -81,6 +81,9 @@ unsigned int account_number_named(const struct account_names *n,
 
 /* The normal result of an account that is not 0; 0: there is none. n NULL: AFP's. */
 int32_t account_normal_result(const struct account_names *n, unsigned int number);
+
+/* One that waits until something happens, for as long as it likes. n NULL: AFP's. */
+bool account_is_idle(const struct account_names *n, unsigned int number);
 
 /* A request, not time outside requests. */
 bool account_is_request(unsigned int number);

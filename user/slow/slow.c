@@ -153,9 +153,7 @@ static bool slow_is_enough(void *user)
 /* One that waited until something happened is not slow. */
 static bool slow_is_idle(const struct slow *s, const struct afs_record_requests *r)
 {
-	const struct account_names *names = run_kind_accounts(s->run.kind);
-
-	return names && names->idle && r->command == names->idle;
+	return account_is_idle(run_kind_accounts(s->run.kind), r->command);
 }
 
 static void slow_put_request(struct slow *s, const struct afs_record_requests *r)

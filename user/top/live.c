@@ -343,7 +343,7 @@ static void request_row(struct live *l, const struct ledger *now, const struct r
 	memcpy(sum.time_ns, q->time_ns, sizeof(sum.time_ns));
 	memcpy(sum.hist, q->a.hist, sizeof(sum.hist));
 	/* What such requests wait for is no work of the server. */
-	if (l->opts.names && l->opts.names->idle && q->number == l->opts.names->idle)
+	if (account_is_idle(l->opts.names, q->number))
 		sum = (struct live_sum) { .requests = sum.requests,
 					  .errors = sum.errors,
 					  .bytes_in = sum.bytes_in,

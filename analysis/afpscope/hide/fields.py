@@ -305,6 +305,7 @@ SERVER: Spec = {
     "other_clients": S,
     "sessions": S,
     "CNID server": S,
+    "file system": S,
     **_of(OUT, "port afpd cnid_dbd cnid_metad server backend"),
 }
 OPTIONS: Spec = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,18 @@ DOUBT = 0.20
 # A drift is not reported if the order of the sides explains more of the time than this.
 _SHARED_MAX = 0.75
 _DRIFT_RUNS = 8
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a command calls the two sides, and how it is told to restart their servers."""
+
+    a: str
+    b: str
+    restart: str
+
+
+_AB = Command("A", "B", "afpscope ab --restart")
 
 
 def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
@@ -73,7 +86,7 @@ def more_pairs(rows: int, made: int) -> int | None:
     return n if n > made else None
 
 
-def _starts(a: Sequence[Run], b: Sequence[Run]) -> str:
+def _starts(a: Sequence[Run], b: Sequence[Run], by: Command) -> str:
     """The doubt because of the servers' starts; empty: none."""
     runs = [*a, *b]
     if all(r.local is not None for r in runs):
@@ -86,14 +99,14 @@ def _starts(a: Sequence[Run], b: Sequence[Run]) -> str:
     each = (len(set(starts[: len(a)])), len(set(starts[len(a) :])))
     return (
         f"the servers were not restarted for each run ({each[0]} start{'s' * (each[0] > 1)} "
-        f"of A, {each[1]} of B), and each start has its own effect: afpscope ab --restart"
+        f"of {by.a}, {each[1]} of {by.b}), and each start has its own effect: {by.restart}"
     )
 
 
-def doubts(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
+def doubts(a: Sequence[Run], b: Sequence[Run], by: Command = _AB) -> list[str]:
     """What else than the servers may have caused a difference of up to DOUBT; empty: nothing."""
     out: list[str] = []
-    for first, then, names in ((a, b, ("A", "B")), (b, a, ("B", "A"))):
+    for first, then, names in ((a, b, (by.a, by.b)), (b, a, (by.b, by.a))):
         if not out and max(r.started for r in first) <= min(r.started for r in then):
             out.append(f"{names[1]} was measured after {names[0]}")
     if in_turn(a, b):
@@ -101,7 +114,7 @@ def doubts(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
     elif not out:
         out.append("the runs were not made in turn")
     out = [f"{text}, so that a change of the machine counts as a difference" for text in out]
-    starts = _starts(a, b)
+    starts = _starts(a, b, by)
     return [*out, starts] if starts else out
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -18,7 +18,7 @@ from ..saved.hist import Histogram
 from ..saved.run import Run
 from ..tables import costs, values
 from ..tables.values import Row
-from . import design, durability, spoiled, stats, tails, versus
+from . import design, durability, places, spoiled, stats, tails, versus
 from .durability import Syncs
 from .stats import Margins
 from .versus import TimeRow
@@ -28,10 +28,8 @@ _SHOWN = 4  # rows in a sentence
 # Settings that say which server it is, and which action was alone.
 _WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
 ENCRYPTED = "encrypted"
-# Keys of settings; in which notes of a run they are, and what such a note begins with otherwise.
+# Keys of settings.
 _SETTING = "setting."
-SMB_CONF, AFP_CONF, NFS_CONF = _CONF_FILES = ("smb.conf", "afp.conf", "ganesha.conf")
-_NOT_VISIBLE = "not visible: "
 # Notes of processes, which are told by their names.
 _PROCESSES = re.compile(r"pid |no \w+ process\b")
 _SOME = re.compile(r"\(\d+ of \d+ shares\)")
@@ -53,10 +51,15 @@ class Side:
     of: dict[str, dict[Row, values.Value]] = field(default_factory=dict)  # by the run's id
 
     def add(self, run: Run) -> None:
-        """Failure if its settings are not those of the others of its work."""
+        """Failure if its settings are not those of the others of its work, or its server changed
+        since the first of all."""
         found = self.runs.setdefault(costs.work_of(run), [])
-        if found and (unlike := versus.differences([found[0], run])):
-            raise Failure(f"{run.name} and {found[0].name} differ in {'; '.join(unlike)}")
+        unlike = versus.differences([found[0], run]) if found else []
+        if self.all:
+            unlike += places.changed(self.first, run)
+        if unlike:
+            first = (found or self.all)[0]
+            raise Failure(f"{run.name} and {first.name} differ in {'; '.join(unlike)}")
         found.append(run)
         self.of[run.id] = costs.of_run(run)
 
@@ -111,7 +114,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Pair:
-    """`same`: both are one server. `doubts`: other causes of differences up to design.DOUBT."""
+    """`same`: both are one place. `doubts`: other causes of differences up to design.DOUBT."""
 
     a: Side
     b: Side
@@ -123,9 +126,9 @@ class Pair:
 
     @property
     def title(self) -> str:
-        return (
-            f"{self.a.name} against itself" if self.same else f"{self.b.name} against {self.a.name}"
-        )
+        if self.b.twin is self.a:
+            return f"{self.a.name} against itself"
+        return f"{self.b.name} against {self.a.name}{', the same place' if self.same else ''}"
 
     def found(self, *words: str) -> list[TimeRow]:
         return [row for row in self.rows if row.verdict in words]
@@ -261,9 +264,28 @@ class Outcome:
         return list(dict.fromkeys(out))
 
     @property
+    def _one_place(self) -> list[list[str]]:
+        """Names of sides that are the same place of the same server."""
+        out: list[list[str]] = []
+        for p in self.pairs:
+            if not p.same or p.b.twin:
+                continue
+            known = next((names for names in out if p.a.name in names), None)
+            if known is None:
+                out.append([p.a.name, p.b.name])
+            elif p.b.name not in known:
+                known.append(p.b.name)
+        return out
+
+    @property
     def said(self) -> list[str]:
-        """What is not equal of what makes data safe, in sentences; first of all."""
-        out = []
+        """Which sides are one place, and what is not equal of what makes data safe, in sentences;
+        first of all."""
+        out = [
+            f"{', '.join(names)} are one place under {len(names)} names: a difference between them "
+            "is none of servers."
+            for names in self._one_place
+        ]
         if self._dry:
             out.append(
                 f"Whether durability is equal is not known: {', '.join(self._dry)} made sync calls "
@@ -421,16 +443,17 @@ def _settings(side: Side) -> dict[str, str]:
     run = side.first
     out = {
         "server": run.server_name,
+        places.FILES: run.server.get(places.FILES, ""),
         "synced for": ", ".join(costs.synced_for(run)),
         ENCRYPTED: costs.encrypted(run),
         "names are looked up": _case(run),
         "processes counted": ", ".join(costs.processes(run)),
     }
     out |= {k: v for k, v in versus.settings(run).items() if k not in _WHICH}
-    for file in _CONF_FILES:
-        out |= {f"{_SETTING}{file}: {k}": text for k, text in _configured(run, file).items()}
-    known = {"host", "port", "volume", "name", "machine"}
-    if "vfs objects" in _configured(run, SMB_CONF):
+    for file in places.CONF_FILES:
+        out |= {f"{_SETTING}{file}: {k}": text for k, text in places.configured(run, file).items()}
+    known = {"host", "port", "volume", "name", "machine", places.FILES}
+    if "vfs objects" in places.configured(run, places.SMB_CONF):
         known.add("modules")  # the same, as far as they are loaded
     out |= {
         f"server.{key}": text
@@ -440,23 +463,13 @@ def _settings(side: Side) -> dict[str, str]:
     return out | versus.work_amounts(run)
 
 
-def _configured(run: Run, file: str) -> dict[str, str]:
-    """Settings of the server that its run has noted, as "Yes" or, of several shares, "Yes (2 of 3
-    shares), No (1 of 3 shares)"."""
-    noted = run.server.get(file, "")
-    if noted.startswith(_NOT_VISIBLE):
-        return {}
-    found = (one.partition(" = ") for one in noted.split("; "))
-    return {key: text for key, equals, text in found if equals}
-
-
 def _case(run: Run) -> str:
     """Whether a name is also found in another case: smbd then reads the whole folder for one that
     is not there, unless the file system does that itself."""
     known = run.case_folded
     if known is None or not costs.processes(run):
         return ""
-    if _SOME.search(text := _configured(run, SMB_CONF).get("case sensitive", "")):
+    if _SOME.search(text := places.configured(run, places.SMB_CONF).get("case sensitive", "")):
         return f"not known: case sensitive = {text}"
     return "in any case" if known else "as the file system does"
 
@@ -536,7 +549,7 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
             runs = a.runs[name], b.runs.get(name, [])
             if not runs[1]:
                 continue
-            found = design.doubts(*runs)
+            found = design.doubts(*runs, design.Command(a.name, b.name, "--restart"))
             doubts[-1] += found
             margins = Margins(least, design.DOUBT if found else None)
             tests.append(((a.key, b.key), (*runs, margins)))
@@ -552,11 +565,16 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
         rows.setdefault(key, []).extend(made)
         zeros.setdefault(key, []).extend(versus.zeros(x, y, of))
     out = [
-        Pair(a, b, b.twin is a, rows.get((a.key, b.key), []), tuple(dict.fromkeys(said)),
+        Pair(a, b, _is_same(a, b), rows.get((a.key, b.key), []), tuple(dict.fromkeys(said)),
              tuple(zeros.get((a.key, b.key), ())), least)
         for (a, b), said in zip(pairs, doubts, strict=True)
     ]  # fmt: skip
     return Outcome([side for side in sides if side.twin is None], _from_itself(out), least)
+
+
+def _is_same(a: Side, b: Side) -> bool:
+    """Whether they are one place, measured twice in the same way."""
+    return b.twin is a or (a.load == b.load and places.are_one((a.url, a.all), (b.url, b.all)))
 
 
 def _is_time(row: TimeRow) -> bool:
@@ -569,7 +587,10 @@ def _is_any(_: TimeRow) -> bool:
 
 def _from_itself(pairs: Sequence[Pair]) -> list[Pair]:
     """A row in which a server differs from itself tells nothing of two servers."""
-    off: Mapping[str, set[Row]] = {p.a.key: {r.key for r in p.differing} for p in pairs if p.same}
+    off: dict[str, set[Row]] = {}
+    for p in pairs:
+        for key in (p.a.key, p.b.key) if p.same else ():
+            off.setdefault(key, set()).update(r.key for r in p.differing)
 
     def doubted(pair: Pair, row: TimeRow) -> TimeRow:
         both = off.get(pair.a.key, set()) | off.get(pair.b.key, set())

@@ -57,9 +57,8 @@ def _drawn(o: Outcome, made: Painter) -> Picture | None:
 
 
 def _whose(side: Side, made: Painter) -> str:
-    runs = side.all
-    on = ", ".join(filter(None, (runs[0].server_name, runs[0].place or runs[0].local)))
-    return made.w.say("versus_side", name=side.name, n=len(runs), on=on or side.url)
+    on = ", ".join(filter(None, (side.first.server_name, side.url)))
+    return made.w.say("versus_side", name=side.name, n=len(side.all), on=on)
 
 
 def _heads(pair: Pair) -> list[str]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A client of SMB 2.1 that logs in as nobody, for what libraries do not do: oplocks that are given
-up late, and locks that are waited for.
+up late, locks that are waited for, and compounds that wait.
 
 The share must have "guest ok = yes". One thread uses a client at a time; a request that goes wrong
 raises RuntimeError with its status. Formats: MS-SMB2 and MS-NLMP.
@@ -18,7 +18,21 @@ PENDING, GOES_ON = 0x103, 0xC0000016
 NO_OPLOCK, BATCH = 0, 9
 LOCK_IT, UNLOCK = 2, 4
 BELOW, ANY_CHANGE = 1, 0xFFF
+RELATED, OPENED_BEFORE = 4, b"\xff" * 16  # of a compound's later messages: flag, file
 NTLM_FLAGS = 0x80A07  # Unicode, OEM, request target, NTLM, anonymous, extended session security
+
+
+def close_of(file: bytes) -> bytes:
+    return struct.pack("<HHI16s", 24, 0, 0, file)
+
+
+def notify_of(file: bytes) -> bytes:
+    return struct.pack("<HHI16sII", 32, BELOW, 4096, file, ANY_CHANGE, 0)
+
+
+def lock_of(file: bytes, how: int = LOCK_IT) -> bytes:
+    """The first byte."""
+    return struct.pack("<HHI16sQQII", 48, 1, 0, file, 0, 1, how, 0)
 
 
 class SmbWire:
@@ -46,13 +60,19 @@ class SmbWire:
         self._ask(SESSION_SETUP,
                   struct.pack("<HBBIIHHQ", 25, 0, 1, 0, 0, 88, len(token), 0) + token)  # fmt: skip
 
-    def _send(self, command: int, body: bytes) -> int:
+    def _message(self, command: int, body: bytes, flags: int = 0, following: int = 0) -> bytes:
         me, self._next = self._next, self._next + 1
-        head = struct.pack("<4sHHIHHIIQIIQ16x", b"\xfeSMB", 64, 1, 0, command, 64, 0, 0, me, 0,
-                           self._tree, self._session)  # fmt: skip
-        message = head + body
-        self._socket.sendall(struct.pack(">I", len(message)) + message)
-        return me
+        head = struct.pack("<4sHHIHHIIQIIQ16x", b"\xfeSMB", 64, 1, 0, command, 64, flags,
+                           following, me, 0, self._tree, self._session)  # fmt: skip
+        return head + body
+
+    def _send_frame(self, frame: bytes) -> int:
+        """The id of its last message."""
+        self._socket.sendall(struct.pack(">I", len(frame)) + frame)
+        return self._next - 1
+
+    def _send(self, command: int, body: bytes) -> int:
+        return self._send_frame(self._message(command, body))
 
     def _exactly(self, n: int) -> bytes:
         got = b""
@@ -108,10 +128,46 @@ class SmbWire:
         body = struct.pack("<HBBIQQIIIIIHHII", 57, 0, 0, 2, 0, 0, read, 0x10, anyhow, there,
                            folder, 120, 0, 0, 0)  # fmt: skip
         file = self._ask(CREATE, body + bytes(1))[128:144]
-        self._send(CHANGE_NOTIFY, struct.pack("<HHI16sII", 32, BELOW, 4096, file, ANY_CHANGE, 0))
+        self._send(CHANGE_NOTIFY, notify_of(file))
+
+    def begin_compound(self, command: int, body: bytes, name: str = "") -> int:
+        """Opens a file for reading and writing, or the share's folder, and asks for more of what is
+        open then, in one frame; the id of the second message."""
+        path = name.encode("utf-16-le")
+        access, how, there, folder = (0x12019F, 0x80, 1, 0x40) if name else (1, 0x10, 1, 1)
+        create = struct.pack("<HBBIQQIIIIIHHII", 57, 0, 0, 2, 0, 0, access, how, 7, there, folder,
+                             120, len(path), 0, 0) + (path or bytes(1))  # fmt: skip
+        create += bytes(-len(create) % 8)
+        first = self._message(CREATE, create, following=64 + len(create))
+        return self._send_frame(first + self._message(command, body, RELATED))
+
+    def wait_interim(self, me: int) -> None:
+        """Until the client is told to wait for the message, or for the one before it."""
+        while PENDING not in self._replies(me - 1, me):
+            pass
+
+    def end(self, me: int) -> None:
+        """Waits for the reply that ends the message."""
+        while PENDING in (said := self._replies(me)):
+            pass
+        assert said == [0], said
+
+    def _replies(self, *ids: int) -> list[int]:
+        """The statuses of these messages in the next frame that has any."""
+        found: list[int] = []
+        while not found:
+            _, _, frame = self._read()
+            while frame:
+                status, following = (struct.unpack_from("<I", frame, at)[0] for at in (8, 20))
+                number = int.from_bytes(frame[24:32], "little")
+                if number == 2**64 - 1:
+                    self.breaks.append(frame[72:88])
+                found += [status] * (number in ids)
+                frame = frame[following:] if following else b""
+        return found
 
     def close(self, file: bytes) -> None:
-        self._ask(CLOSE, struct.pack("<HHI16s", 24, 0, 0, file))
+        self._ask(CLOSE, close_of(file))
 
     def remove(self, name: str) -> None:
         path = name.encode("utf-16-le")
@@ -129,7 +185,7 @@ class SmbWire:
 
     def lock(self, file: bytes, how: int = LOCK_IT) -> None:
         """The first byte; waits until it is free."""
-        self._ask(LOCK, struct.pack("<HHI16sQQII", 48, 1, 0, file, 0, 1, how, 0))
+        self._ask(LOCK, lock_of(file, how))
 
     def break_comes(self, seconds: float) -> bool:
         """Whether an oplock is to be given up within that time."""

@@ -63,6 +63,12 @@ def nfs_url(server: Ganesha) -> str:
     return f"nfs://127.0.0.1:{server.port}{server.path1}?mountport={server.mount_port}"
 
 
+def mounted_as(folder: Path) -> str:
+    """The type of its file system."""
+    line = ["findmnt", "-n", "-o", "FSTYPE", "-T", str(folder)]
+    return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
 def of(made: list[dict[str, Any]], load: str, what: str) -> dict[str, float | None]:
     (row,) = (f for f in made if (f["load"], f["what"]) == (load, what))
     return {name: side["value"] for name, side in row["sides"].items()}
@@ -91,6 +97,10 @@ def test_the_same_work_by_afp_smb_nfs_and_on_a_directory(
     assert "CNID database" in safe["values"][0] and safe["values"][2] == "n/a"
     assert safe["values"][1].startswith("data file 1.0")
     assert safe["values"][3].startswith("data file 2.0")  # of its COMMIT, and again at the close
+    places = {"001a": dbd.vol1, "001b": samba.share1, "001c": disk}
+    for run, folder in places.items():
+        found = json.loads((runs / run / "run.json").read_text())["server"]["file system"]
+        assert found.split(" on ")[0] == mounted_as(folder)
     facts = {f["what"]: f["values"] for f in value["unequal"]}
     assert facts["synced for"][3] == "COMMIT" and "FPFlushFork" in facts["synced for"][0]
     assert facts["encrypted"] == ["no", "no", "n/a", "no"]

@@ -20,6 +20,18 @@ import pytest
 from recording import stopped
 from samba import COMMANDS, SUITES, Samba
 from scope import Run, Scope, wait_until
+from smbwire import (
+    BATCH,
+    CHANGE_NOTIFY,
+    CLOSE,
+    LOCK,
+    OPENED_BEFORE,
+    UNLOCK,
+    SmbWire,
+    close_of,
+    lock_of,
+    notify_of,
+)
 
 SIZE = 5000
 FILES = 20
@@ -282,6 +294,52 @@ def test_rare_requests_are_those_of_sambas_own_profile(
         assert accounts["CREATE+CLOSE"]["requests"] and accounts["CREATE"]["untimed"]
 
 
+GUESTS = {
+    "SMB_GLOBAL": "map to guest = bad user",
+    "SMB_SHARE": "guest ok = yes\nforce create mode = 0666",
+}
+
+
+# Place: a compound of SMB of which a message waits for other clients | it goes on in an account of
+#   its own, so that it is in no other's p99
+@pytest.mark.parametrize("suite", OF_EACH)
+def test_a_compound_that_waits_has_an_account(scope: Scope, suite: str) -> None:
+    """For a change of the folder, for a lock, and until an oplock is given back."""
+    with Samba(suite, **GUESTS) as server:
+
+        def act() -> None:
+            one, other = SmbWire(server.port), SmbWire(server.port)
+            me = one.begin_compound(CHANGE_NOTIFY, notify_of(OPENED_BEFORE))
+            one.wait_interim(me)
+            file = other.open("new")
+            one.end(me)
+            other.lock(file)
+            me = one.begin_compound(LOCK, lock_of(OPENED_BEFORE), "new")
+            one.wait_interim(me)
+            other.lock(file, UNLOCK)
+            one.end(me)
+            file = other.open("held", BATCH)
+            me = one.begin_compound(CLOSE, close_of(OPENED_BEFORE), "held")
+            assert other.break_comes(10)
+            one.wait_interim(me)
+            other.close(file)
+            one.end(me)
+            one.drop()
+            other.drop()
+
+        run, told, _ = recorded(scope, server, act)
+    assert not assert_profile(run, told)
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    for second, waits in {
+        "CHANGE_NOTIFY": "CHANGE_NOTIFY",
+        "LOCK": "LOCK",
+        "CLOSE": "CREATE",
+    }.items():
+        chain = accounts[f"CREATE+{second}"]
+        assert (chain["begun"], chain["waited"], chain["requests"]) == (1, 1, 0)
+        assert accounts[f"compound, {waits} waited"]["requests"] == 1
+
+
 # Place: an encrypted session of SMB | its frames and bytes are counted, and a warning says how much
 #   that was
 @pytest.mark.parametrize("samba", OF_EACH, indirect=True)
@@ -302,6 +360,23 @@ def test_of_encrypted_sessions_frames_and_bytes_are_counted(scope: Scope, samba:
     interim = frames["bytes_out"] - sum(told["outbytes"].values()) - 52 * n
     assert interim % (52 + 73) == 0 and interim >= 0
     assert run.warning("encrypted").startswith("99") and "encrypted" in out
+    assert not run.losses() and not run.open_books()
+
+
+# Place: a client of SMB1 | its frames and bytes are counted, and a warning says of what they are
+@pytest.mark.parametrize("suite", OF_EACH)
+def test_of_smb1_frames_and_bytes_are_counted(scope: Scope, suite: str) -> None:
+    old = ("-m", "NT1", "--option=client min protocol=NT1")
+    with Samba(suite, SMB_GLOBAL="server min protocol = NT1") as server:
+        run, told, _ = recorded(
+            scope, server, lambda: server.client("put block b; get b got", *old)
+        )
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    assert set(accounts) == {"NEGOTIATE", "SMB1 frames"} and not told["count"]
+    frames = accounts["SMB1 frames"]
+    # Both ways its data went over the wire once.
+    assert frames["untimed"] > 5 and min(frames["bytes_in"], frames["bytes_out"]) > SIZE
+    assert {w["key"] for w in run.saved["warnings"]} == {"smb1"}
     assert not run.losses() and not run.open_books()
 
 

@@ -391,7 +391,7 @@ def test_what_cannot_be_removed_is_said_with_the_reason(scope: Scope) -> None:
 
 
 def test_a_killed_session_is_an_error(scope: Scope, server: Samba) -> None:
-    line = ("load", url(server), "-n", "2", "-d", "2", "--ramp", "0", "--files", "2")
+    line = ("load", url(server), "-n", "2", "-d", "60", "--ramp", "0", "--files", "2")
     end = f'for p in $(pgrep -P {server.pid}); do ss -tnp | grep -q "pid=$p," && kill -9 $p; done'
     done = run(scope, *line, "--at", "0.5", end, status=6)
     assert "the connection is lost" in done.out + done.err

@@ -27,8 +27,11 @@
 /* A request that waits for what other clients do. */
 static bool waits_for_others(unsigned int number)
 {
-	return number >= AFS_SMB2_WAITED && number < AFS_SMB2_CREATE_AND &&
-	       number != AFS_SMB2_WAITED + AFS_SMB2_CREATE;
+	bool waits = (number >= AFS_SMB2_WAITED && number < AFS_SMB2_CREATE_AND) ||
+		     number >= AFS_SMB2_CHAIN_WAITED;
+
+	return waits && number != AFS_SMB2_WAITED + AFS_SMB2_CREATE &&
+	       number != AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CREATE;
 }
 
 /* It looks a name up: CREATE, a compound that begins with it, or a rename. */
@@ -36,6 +39,7 @@ static bool looks_up(unsigned int number)
 {
 	return number == AFS_SMB2_CREATE || number == AFS_SMB2_SET_INFO ||
 	       number == AFS_SMB2_WAITED + AFS_SMB2_CREATE ||
+	       number == AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CREATE ||
 	       (number >= AFS_SMB2_CREATE_AND && number <= AFS_SMB2_COMPOUND);
 }
 
@@ -272,17 +276,24 @@ static void smb_look_creates(const struct smb_figures *x)
 /* Clients that wait for each other. */
 static void smb_look_told(const struct handed *h)
 {
-	const unsigned int told = AFS_SMB2_WAITED + AFS_SMB2_CREATE;
-	const struct ledger_account *create = ledger_account(h->l, told);
-	const struct ledger_account *lock = ledger_account(h->l, AFS_SMB2_WAITED + AFS_SMB2_LOCK);
-	struct smb_waiting w = smb_waiting_in(h->run, told);
-	double n = w.n + (create ? (double)create->sum.answered : 0);
-	double ns = w.ns + (create ? (double)create->sum.ns : 0);
+	/* Alone, and in a compound. */
+	static const unsigned int told[] = { AFS_SMB2_WAITED, AFS_SMB2_CHAIN_WAITED };
+	double n = 0, ns = 0, locks = 0;
 
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		const struct ledger_account *create = ledger_account(h->l,
+								     told[i] + AFS_SMB2_CREATE);
+		const struct ledger_account *lock = ledger_account(h->l, told[i] + AFS_SMB2_LOCK);
+		struct smb_waiting w = smb_waiting_in(h->run, told[i] + AFS_SMB2_CREATE);
+
+		n += w.n + (create ? (double)create->sum.answered : 0);
+		ns += w.ns + (create ? (double)create->sum.ns : 0);
+		locks += lock ? (double)lock->sum.begun : 0;
+	}
 	run_figure_set(h->out, RUN_FIGURE_BREAKS, n);
 	handed_share(h, RUN_FIGURE_BREAK_WAIT, ns);
 	run_figure_share(h->out, RUN_FIGURE_BREAK_MEAN, ns, n);
-	run_figure_set(h->out, RUN_FIGURE_LOCK_WAITS, lock ? (double)lock->sum.begun : 0);
+	run_figure_set(h->out, RUN_FIGURE_LOCK_WAITS, locks);
 }
 
 static void smb_look_notifyd(const struct handed *h)

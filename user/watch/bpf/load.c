@@ -198,7 +198,8 @@ static int bpf_load_programs(struct bpf_load *l, const struct load_way *way,
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	setup->any_order = wish->any_order;
 	setup->parks = wish->parks;
-	setup->idle = wish->accounts ? wish->accounts->idle : 0;
+	if (wish->accounts)
+		memcpy(setup->idle, wish->accounts->idle, sizeof(setup->idle));
 	setup->files = (uint8_t)wish->files;
 	set_calls(setup);
 	r = select_programs(l, way);

@@ -23,7 +23,10 @@ static bool pending_counts(const struct bpf_rung *b, struct afs_pending *p)
 			return false;
 		p->account = (__u16)(p->chain - 1);
 	}
-	return !b->load.setup->idle || p->account != b->load.setup->idle;
+	for (int i = 0; i < AFS_N_IDLE; i++)
+		if (p->account && p->account == b->load.setup->idle[i])
+			return false;
+	return true;
 }
 
 void bpf_pending_each(const struct bpf_rung *b, bpf_pending_fn *put, void *user)

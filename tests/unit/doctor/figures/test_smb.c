@@ -172,15 +172,14 @@ static void one_paused_session_of_many_is_named(void **state)
 
 /* Nobody waits for a server that tells of changes when there are some, or for whoever has a lock.
  */
-static void waits_for_other_clients_are_no_time_of_the_server(void **state)
+static void wait_for_others(unsigned int told)
 {
 	struct run_figures f = { 0 };
 	struct run *r = server();
 	bool sure;
 
-	(void)state;
-	add_account(r, AFS_SMB2_WAITED + AFS_SMB2_CHANGE_NOTIFY, 2, 9000u * (uint64_t)MS);
-	add_account(r, AFS_SMB2_WAITED + AFS_SMB2_LOCK, 3, 9000u * (uint64_t)MS);
+	add_account(r, told + AFS_SMB2_CHANGE_NOTIFY, 2, 9000u * (uint64_t)MS);
+	add_account(r, told + AFS_SMB2_LOCK, 3, 9000u * (uint64_t)MS);
 	measured(&f, r);
 	is(&f, RUN_FIGURE_REQUESTS, 1000);
 	is(&f, RUN_FIGURE_BUSY, 0.1);
@@ -189,6 +188,13 @@ static void waits_for_other_clients_are_no_time_of_the_server(void **state)
 	is(&f, RUN_FIGURE_LOCK_WAITS, 3);
 	assert_null(found(&f, &sure));
 	done(r);
+}
+
+static void waits_for_other_clients_are_no_time_of_the_server(void **state)
+{
+	(void)state;
+	wait_for_others(AFS_SMB2_WAITED);
+	wait_for_others(AFS_SMB2_CHAIN_WAITED);
 }
 
 static void folders_are_read_for_names_that_do_not_exist(void **state)
@@ -249,14 +255,13 @@ static void a_module_that_stores_acls_is_named_with_what_it_costs(void **state)
 	done(r);
 }
 
-static void a_create_that_waits_for_another_client_is_told(void **state)
+static void break_an_oplock(unsigned int told)
 {
 	struct run_figures f = { 0 };
 	struct run *r = server();
 	bool sure;
 
-	(void)state;
-	add_account(r, AFS_SMB2_WAITED + AFS_SMB2_CREATE, 5, 3000u * (uint64_t)MS);
+	add_account(r, told + AFS_SMB2_CREATE, 5, 3000u * (uint64_t)MS);
 	measured(&f, r);
 	is(&f, RUN_FIGURE_REQUESTS, 1005);
 	is(&f, RUN_FIGURE_BREAKS, 5);
@@ -266,6 +271,13 @@ static void a_create_that_waits_for_another_client_is_told(void **state)
 	assert_string_equal(found(&f, &sure), "oplock-breaks");
 	assert_false(sure);
 	done(r);
+}
+
+static void a_create_that_waits_for_another_client_is_told(void **state)
+{
+	(void)state;
+	break_an_oplock(AFS_SMB2_WAITED);
+	break_an_oplock(AFS_SMB2_CHAIN_WAITED);
 }
 
 /* One request that has had no answer since it was begun so long ago. */
@@ -285,14 +297,13 @@ static void add_unanswered(struct run *r, unsigned int number, uint64_t age_ns)
 }
 
 /* A client that sleeps answers no break: who opens the file waits for half a minute. */
-static void who_still_waits_for_another_client_counts_until_now(void **state)
+static void still_break_an_oplock(unsigned int told)
 {
 	struct run_figures f = { 0 };
 	struct run *r = server();
 	bool sure;
 
-	(void)state;
-	add_unanswered(r, AFS_SMB2_WAITED + AFS_SMB2_CREATE, 9000u * (uint64_t)MS);
+	add_unanswered(r, told + AFS_SMB2_CREATE, 9000u * (uint64_t)MS);
 	measured(&f, r);
 	is(&f, RUN_FIGURE_BREAKS, 1);
 	is(&f, RUN_FIGURE_BREAK_MEAN, 9e9);
@@ -304,14 +315,20 @@ static void who_still_waits_for_another_client_counts_until_now(void **state)
 	done(r);
 }
 
-static void who_still_waits_for_a_lock_is_noted_and_no_time_of_the_server(void **state)
+static void who_still_waits_for_another_client_counts_until_now(void **state)
+{
+	(void)state;
+	still_break_an_oplock(AFS_SMB2_WAITED);
+	still_break_an_oplock(AFS_SMB2_CHAIN_WAITED);
+}
+
+static void still_wait_for_a_lock(unsigned int told)
 {
 	struct run_figures f = { 0 };
 	struct run *r = server();
 	bool sure;
 
-	(void)state;
-	add_unanswered(r, AFS_SMB2_WAITED + AFS_SMB2_LOCK, 9000u * (uint64_t)MS);
+	add_unanswered(r, told + AFS_SMB2_LOCK, 9000u * (uint64_t)MS);
 	measured(&f, r);
 	is(&f, RUN_FIGURE_LOCK_WAITS, 1);
 	is(&f, RUN_FIGURE_BUSY, 0.1);
@@ -319,6 +336,13 @@ static void who_still_waits_for_a_lock_is_noted_and_no_time_of_the_server(void *
 	assert_false(f.known[RUN_FIGURE_OLDEST]);
 	assert_null(found(&f, &sure));
 	done(r);
+}
+
+static void who_still_waits_for_a_lock_is_noted_and_no_time_of_the_server(void **state)
+{
+	(void)state;
+	still_wait_for_a_lock(AFS_SMB2_WAITED);
+	still_wait_for_a_lock(AFS_SMB2_CHAIN_WAITED);
 }
 
 static void waits_of_sessions_are_by_what_they_are_for(void **state)
