@@ -463,6 +463,15 @@ static void look_master(struct run_figures *out, pid_t pid)
 			       "the server's main process (pid %d) hangs in the kernel", pid);
 }
 
+/* A session may be in its user's cgroup, a brick in a container of its own. */
+static void look_groups(struct machine *m, const struct watch *w, pid_t server)
+{
+	pid_t pid;
+
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));)
+		cgroup_limits_compare(&m->groups, "", server, pid);
+}
+
 /* The machine, what is between clients and server, and the volumes. */
 static int diagnose_around(struct diagnose *d, const struct watch *w,
 			   const struct kind_found *found, const struct diagnose_own *own,
@@ -475,6 +484,7 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 
 	if (d->begun && !d->after.t_ns)
 		e = machine_look(&d->after, found->target.server);
+	look_groups(&d->after, w, found->target.server);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->before, &d->after, own, used, n, r);
 	if (e)
