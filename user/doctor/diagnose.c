@@ -498,10 +498,15 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 		bricks_look(r->figures, found);
 	if (server || found->n_folders) {
 		look_scanner(d, used, n, own);
-		doctor_room(r->figures, used, n);
+		/* As with one that is read-only: what is refused takes no time there. */
+		if (r->figures->value[RUN_FIGURE_DISK_FULL] > 0)
+			doctor_room(r->figures, d->volume, d->n_volumes);
+		else
+			doctor_room(r->figures, used, n);
 		doctor_read_only(r->figures, d->volume, d->n_volumes);
 		doctor_missing(r->figures, d->volume, d->n_volumes);
 		doctor_volumes(r->figures, used, n, &d->scanner, d->scanner_error);
+		doctor_apart(r->figures, d->volume, d->n_volumes);
 	}
 	return 0;
 }

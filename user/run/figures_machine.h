@@ -97,6 +97,8 @@
 	  "1: a volume lies on a network or FUSE file system; who: which")                         \
 	X(FILE_SYSTEMS, "file_systems", "1",                                                       \
 	  "file systems of the volumes that clients use; 2: two or more")                          \
+	X(FILE_SYSTEMS_ALL, "file_systems_all", "1",                                               \
+	  "file systems of all volumes; 2: two or more")                                           \
 	X(SCANNER, "scanner", "1",                                                                 \
 	  "programs that are asked before a file of a volume may be opened; who: one")             \
 	X(READ_ONLY, "read_only", "1",                                                             \

@@ -10,7 +10,7 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "disk-full", .name = "full disk", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001)), HARM(DISK_FULL_SHARE, 0.001),
+		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(DISK_FULL), F(DISK_FULL_SHARE), F(ROOM), F(ROOM_BYTES)),
 		.says = "requests refused because a disk is full: {disk_full}[, most of them {disk_full.who}][; {room_bytes} ({room}) are free of {room.who}]",
 		.todo = "free space on the volume",
@@ -19,7 +19,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "read-only", .name = "read-only file system", .kind = DOCTOR_FAILS,
-		TESTS(ANY(READ_ONLY), LEAST(LOCKED, 1)), HARM(LOCKED_SHARE, 0.001),
+		TESTS(ANY(READ_ONLY), LEAST(LOCKED, 1), MOST(FILE_SYSTEMS_ALL, 2)), HARM(LOCKED_SHARE, 0.001),
 		EVIDENCE(F(LOCKED), F(LOCKED_SHARE)),
 		.says = "requests refused because a volume is read-only: {locked}[, most of them {locked.who}]; the file system of {read_only.who} is mounted read-only",
 		.todo = "look in the kernel's log for the reason: a file system with errors is made read-only; then fsck and mount it again",
@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "disk-files", .name = "no inodes left", .kind = DOCTOR_FAILS,
-		TESTS(MOST(ROOM_FILES, 0.001), LEAST(DISK_FULL, 1)), HARM(DISK_FULL_SHARE, 0.001),
+		TESTS(MOST(ROOM_FILES, 0.001), LEAST(DISK_FULL, 1), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(ROOM_FILES), F(DISK_FULL), F(ROOM)),
 		.says = "no more files can be made on a volume: {room_files} of its inodes are free[; requests refused: {disk_full}]",
 		.todo = "remove files, or make the file system anew with more inodes",
