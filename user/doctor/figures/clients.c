@@ -40,6 +40,7 @@ struct client_looks {
 	 */
 	unsigned int fit[N_RUN_FIGURES];
 	double first[N_RUN_FIGURES];
+	double bound[N_RUN_FIGURES]; /* of clients of whom it is not known, and no cause */
 };
 
 struct client_look {
@@ -131,8 +132,10 @@ static bool put_worst(struct client_looks *c, const struct client_figure *f, siz
 	double *first = &c->first[f->which];
 
 	/* One of whom little is known, and that is not as any rule says. */
-	if (f->unknown && !fit)
+	if (f->unknown && !fit) {
+		c->bound[f->which] = fmax(c->bound[f->which], f->value);
 		return false;
+	}
 	if ((c->out->known[f->which] || *most) &&
 	    (fit < *most || (fit == *most && f->value <= *first)))
 		return false;
@@ -160,6 +163,11 @@ static bool put_worst(struct client_looks *c, const struct client_figure *f, siz
 #define AT_MOST(name, v)                                                                           \
 	{                                                                                          \
 		.which = RUN_FIGURE_##name, .value = (v), .unknown = true                          \
+	}
+#define AT_MOST_OF(is, v)                                                                          \
+	(const struct client_figure)                                                               \
+	{                                                                                          \
+		.which = (is), .value = (v), .unknown = true                                       \
 	}
 #define UNKNOWN(name) AT_MOST(name, HUGE_VAL)
 
@@ -454,11 +462,17 @@ static void say_unseen(struct client_looks *c, const struct run *r)
 	run_figure_who(c->out, RUN_FIGURE_TCP_UNSEEN,
 		       "%.0f of %.0f clients (%.0f%% of all requests)", n, asked,
 		       c->requests > 0 ? 100 * requests / c->requests : 0);
-	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
-		if (!c->out->known[first[i]])
-			run_figure_who(c->out, first[i],
-				       "the connections of %.0f of %.0f clients are not seen", n,
-				       asked);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		if (c->out->known[first[i]])
+			continue;
+		run_figure_who(c->out, first[i],
+			       "the connections of %.0f of %.0f clients are not seen", n, asked);
+		if (r->n_rest || c->fit[first[i]] ||
+		    fit_all(&AT_MOST_OF(first[i], c->bound[first[i]]), 1))
+			continue;
+		run_figure_set(c->out, first[i], c->bound[first[i]]);
+		run_figure_who(c->out, first[i], "at most");
+	}
 }
 
 /* One command again and again */

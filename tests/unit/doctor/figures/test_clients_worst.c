@@ -251,6 +251,14 @@ static void what_cannot_be_of_a_client_that_is_not_seen_stays_known(void **state
 	is(&f, RUN_FIGURE_ACKS, 0);
 	is(&f, RUN_FIGURE_LINK, 0);
 	assert_false(f.known[RUN_FIGURE_LOST] || f.known[RUN_FIGURE_WINDOW]);
+	/* Also where no other is seen. */
+	r = made();
+	unseen(r, 6000, MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_TRIPS, 0);
+	is(&f, RUN_FIGURE_ACKS, 0);
+	assert_string_equal(f.who[RUN_FIGURE_TRIPS], "at most");
+	assert_false(f.known[RUN_FIGURE_WINDOW] || f.known[RUN_FIGURE_LINK]);
 	/* One that asked for nothing waits for nothing. */
 	r = made();
 	named(client(r, 600, MS), "anna");
