@@ -160,6 +160,10 @@ static bool put_worst(struct client_looks *c, const struct client_figure *f, siz
 	{                                                                                          \
 		.which = RUN_FIGURE_##name, .value = (is) ? (v) : HUGE_VAL, .unknown = !(is)       \
 	}
+#define UP_TO(name, v, is)                                                                         \
+	{                                                                                          \
+		.which = RUN_FIGURE_##name, .value = (v), .unknown = !(is)                         \
+	}
 #define AT_MOST(name, v)                                                                           \
 	{                                                                                          \
 		.which = RUN_FIGURE_##name, .value = (v), .unknown = true                          \
@@ -315,6 +319,22 @@ static void look_acks(struct client_looks *c, const struct client_look *is)
 
 /* Its connection */
 
+/* One that took nothing at all need not be slow: a machine that sleeps does so. */
+static void look_window(struct client_looks *c, const struct client_look *is, double window,
+			double lost)
+{
+	bool took = !is->s->tcp.window_ns || is->s->tcp.acked;
+
+	if (!PUT_WORST(c, UP_TO(WINDOW, fmin(window, 1), took), FIGURE(WINDOW_LOST, lost)))
+		return;
+	if (!took)
+		run_figure_who(c->out, RUN_FIGURE_WINDOW,
+			       "a client took none of a reply: whether it sleeps or is slow is not "
+			       "seen");
+	else if (window >= WINDOW_SEEN)
+		clients_who(c, RUN_FIGURE_WINDOW, is);
+}
+
 static void look_tcp(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session_tcp *tcp = &is->s->tcp;
@@ -323,9 +343,7 @@ static void look_tcp(struct client_looks *c, const struct client_look *is)
 	window = (double)tcp->window_ns / c->ns;
 	if (tcp->retransmitted >= RETRANSMITTED)
 		lost = (double)tcp->retransmitted / (double)tcp->segments;
-	if (PUT_WORST(c, FIGURE(WINDOW, fmin(window, 1)), FIGURE(WINDOW_LOST, lost)) &&
-	    window >= WINDOW_SEEN)
-		clients_who(c, RUN_FIGURE_WINDOW, is);
+	look_window(c, is, window, lost);
 	if (PUT_WORST(c, FIGURE(LOST, lost), FIGURE(LOST_N, (double)tcp->retransmitted),
 		      IF_KNOWN(LOST_REQUESTS,
 			       c->requests > 0 ? (double)is->s->requests / c->requests : 0,

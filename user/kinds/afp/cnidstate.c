@@ -247,6 +247,8 @@ static void look_anew(struct run_figures *out, const struct servers_entry *s)
 	if (!s->cnid_metad || procstat_read(&st, s->cnid_metad) || !procstat_lives(&st))
 		return;
 	run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
+	run_figure_who(out, RUN_FIGURE_CNID_DOWN, "%s", "");
+	run_figure_who(out, RUN_FIGURE_CNID_HELD, "%s", "");
 	look_at_metad(out, s->cnid_metad);
 }
 

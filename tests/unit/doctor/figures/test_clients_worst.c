@@ -202,6 +202,29 @@ static void a_client_that_is_seen_does_not_rule_out_one_that_is_not(void **state
 	}
 }
 
+/* A laptop that was closed while it read: the others are well. */
+static void a_client_that_takes_nothing_may_be_asleep(void **state)
+{
+	(void)state;
+	for (int slow = 0; slow < 2; slow++) {
+		struct run *r = made();
+		struct run_session *s = named(client(r, 0, MS), "anna");
+		struct run_figures f;
+
+		s->tcp.window_ns = 10000 * MS;
+		if (slow)
+			named(client(r, 600, MS), "berta")->tcp.window_ns = 4000 * MS;
+		else
+			named(client(r, 600, MS), "berta");
+		f = measured(r);
+		assert_int_equal(f.known[RUN_FIGURE_WINDOW], slow);
+		if (slow)
+			is_bertas(&f, RUN_FIGURE_WINDOW);
+		else
+			assert_non_null(strstr(f.who[RUN_FIGURE_WINDOW], "took none of a reply"));
+	}
+}
+
 /* Berta is slow for all to see: that is said, and who is not seen as well. */
 static void a_client_that_is_not_seen_does_not_hide_one_that_is(void **state)
 {
@@ -298,6 +321,7 @@ int main(void)
 		cmocka_unit_test(a_fast_upload_does_not_hide_a_slow_one),
 		cmocka_unit_test(pauses_and_delayed_acknowledgements_are_of_whom_they_slow_down),
 		cmocka_unit_test(a_client_that_is_seen_does_not_rule_out_one_that_is_not),
+		cmocka_unit_test(a_client_that_takes_nothing_may_be_asleep),
 		cmocka_unit_test(a_client_that_is_not_seen_does_not_hide_one_that_is),
 		cmocka_unit_test(what_cannot_be_of_a_client_that_is_not_seen_stays_known),
 		cmocka_unit_test(a_session_that_waits_for_a_cpu_does_not_hide_one_that_fills_it),
