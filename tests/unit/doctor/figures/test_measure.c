@@ -428,10 +428,18 @@ static void a_login_that_goes_on_counts(void **state)
 	r->phase[0]->ledger.n_results = 0;
 	r->phase[0]->ledger.account[0].sum.ns = 80 * MS;
 	r->phase[0]->ledger.account[0].sum.begun = 2;
-	r->phase[0]->ledger.part[0].part.blocked_ns = 4000u * (uint64_t)MS;
+	r->phase[0]->ledger.part[0].part.blocked_ns = 5000u * (uint64_t)MS;
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LOGIN_PENDING, 1);
-	is(&f, RUN_FIGURE_LOGIN, 3940e6);
+	is(&f, RUN_FIGURE_LOGIN, 4940e6);
+	/* So long it may be of a wrong password, which PAM refuses after 1 to 3 s. */
+	r->phase[0]->ledger.part[0].part.blocked_ns = 3000u * (uint64_t)MS;
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOGIN_PENDING, 1);
+	is(&f, RUN_FIGURE_LOGIN_OLDEST, 2940e6);
+	assert_false(f.known[RUN_FIGURE_LOGIN] || f.known[RUN_FIGURE_LOGIN_WAIT]);
+	assert_non_null(strstr(f.who[RUN_FIGURE_LOGIN], "than PAM takes to refuse one"));
 	/* What it was on a CPU, or waited for one, is not its fault, nor is what its helper did. */
 	r->phase[0]->ledger.part[0].part.runq_ns = 50 * MS;
 	r->phase[0]->ledger.part[0].part.blocked_ns = 0;
