@@ -53,7 +53,11 @@ static inline struct run_session *client(struct run *r, uint32_t n, uint64_t pau
 	s->habit.most = STAT;
 	s->habit.most_n = n;
 	s->habit.pause[i] = n;
-	s->tcp = (struct run_session_tcp) { .known = true, .min_rtt_ns = 20000, .segments = n };
+	s->tcp = (struct run_session_tcp) { .known = true,
+					    .min_rtt_ns = 20000,
+					    .segments = n,
+					    .acked = 70ull * n,
+					    .rate = 1000000000 };
 	return s;
 }
 

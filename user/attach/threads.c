@@ -135,6 +135,51 @@ void threads_tick(struct threads *t, const struct watch *w)
 		threads_look(t, w);
 }
 
+static int threads_by_process(const void *a, const void *b)
+{
+	const struct task *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* One more process that has so many threads of a name. */
+static void add_process(struct run_threads *g, unsigned int n)
+{
+	if (!n)
+		return;
+	g->processes++;
+	if (g->processes == 1 || n < g->fewest)
+		g->fewest = n;
+}
+
+/* How many processes have threads of each name, and how many the one with the fewest. */
+static int count_processes(struct run_threads *list, size_t n, const struct tasks *all)
+{
+	struct task *one = calloc(all->n + 1, sizeof(*one));
+
+	if (!one)
+		return -ENOMEM;
+	for (size_t i = 0; i < all->n; i++) {
+		one[i].pid = all->task[i].pid;
+		group_of(one[i].name, all->task[i].name);
+	}
+	qsort(one, all->n, sizeof(*one), threads_by_process);
+	for (size_t g = 0; g < n; g++) {
+		unsigned int here = 0;
+
+		for (size_t i = 0; i < all->n; i++) {
+			if (i && one[i].pid != one[i - 1].pid) {
+				add_process(&list[g], here);
+				here = 0;
+			}
+			here += !strcmp(one[i].name, list[g].name);
+		}
+		add_process(&list[g], here);
+	}
+	free(one);
+	return 0;
+}
+
 static int threads_most_first(const void *a, const void *b)
 {
 	const struct run_threads *x = a, *y = b;
@@ -176,6 +221,10 @@ int threads_note(const struct threads *t, const struct ledger *counted, struct r
 	memcpy(list, t->group, n * sizeof(*list));
 	for (size_t i = 0; i < t->tasks.n; i++)
 		add_thread(list, &n, &t->tasks.task[i]);
+	if (count_processes(list, n, &t->tasks)) {
+		free(list);
+		return -ENOMEM;
+	}
 	list[n] = missed(counted, list, n);
 	n += list[n].cpu_ns > 0;
 	qsort(list, n, sizeof(*list), threads_most_first);

@@ -463,6 +463,15 @@ static void look_master(struct run_figures *out, pid_t pid)
 			       "the server's main process (pid %d) hangs in the kernel", pid);
 }
 
+/* A session may be in its user's cgroup, a brick in a container of its own. */
+static void look_groups(struct machine *m, const struct watch *w, pid_t server)
+{
+	pid_t pid;
+
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));)
+		cgroup_limits_compare(&m->groups, "", server, pid);
+}
+
 /* The machine, what is between clients and server, and the volumes. */
 static int diagnose_around(struct diagnose *d, const struct watch *w,
 			   const struct kind_found *found, const struct diagnose_own *own,
@@ -475,6 +484,7 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 
 	if (d->begun && !d->after.t_ns)
 		e = machine_look(&d->after, found->target.server);
+	look_groups(&d->after, w, found->target.server);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->before, &d->after, own, used, n, r);
 	if (e)
@@ -488,10 +498,15 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 		bricks_look(r->figures, found);
 	if (server || found->n_folders) {
 		look_scanner(d, used, n, own);
-		doctor_room(r->figures, used, n);
+		/* As with one that is read-only: what is refused takes no time there. */
+		if (r->figures->value[RUN_FIGURE_DISK_FULL] > 0)
+			doctor_room(r->figures, d->volume, d->n_volumes);
+		else
+			doctor_room(r->figures, used, n);
 		doctor_read_only(r->figures, d->volume, d->n_volumes);
 		doctor_missing(r->figures, d->volume, d->n_volumes);
 		doctor_volumes(r->figures, used, n, &d->scanner, d->scanner_error);
+		doctor_apart(r->figures, d->volume, d->n_volumes);
 	}
 	return 0;
 }

@@ -358,6 +358,13 @@ static void judge_lacking(struct diagnosis *d, const struct run_figures *f,
 		d->open[d->n_open++] = r;
 }
 
+/* It explains as much as a cause does, of what is too little for a verdict. */
+static bool is_too_few_for(const struct run_figures *f, const struct doctor_rule *r)
+{
+	return (r->kind == DOCTOR_WORK || r->kind == DOCTOR_WAIT) && !judge_is_enough(f) &&
+	       r->harm != N_RUN_FIGURES && at_least(f, r->harm, r->least);
+}
+
 static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 		       const struct doctor_rule *r, size_t place, bool noticed)
 {
@@ -371,6 +378,10 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 		add_finding(d, f, r, place, noticed);
 	} else if (r->kind == DOCTOR_NOTE || r->fact || doctor_would_harm(f, r)) {
 		d->note[d->n_notes++] = r;
+	} else if (is_too_few_for(f, r)) {
+		d->unseen[d->n_unseen++] = r;
+		d->open[d->n_open] = r;
+		d->n_open += !r->whom;
 	} else {
 		rule_out(d, f, r);
 	}

@@ -61,7 +61,7 @@ struct diagnosis {
 	/* Owned; a condition does not hold, or too little is waited for it; nothing was lost. */
 	const struct doctor_rule **out;
 	const struct doctor_rule **half;   /* owned; users wait for it; the resource is not seen */
-	const struct doctor_rule **unseen; /* owned; a figure is missing */
+	const struct doctor_rule **unseen; /* owned; a figure is missing, or requests are */
 	/*
 	 * Owned; of half and unseen, those that may be causes: no figure that is known speaks
 	 * against it.

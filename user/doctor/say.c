@@ -343,6 +343,11 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 
 	if (d->verdict == DOCTOR_UNSEEN && f->known[RUN_FIGURE_UNWATCHED])
 		said = "No verdict: the server was not watched: {unwatched.who}.";
+	if (d->verdict == DOCTOR_TOO_FEW && f->known[RUN_FIGURE_FAILED] &&
+	    f->value[RUN_FIGURE_FAILED] >= 1)
+		said = "No verdict: no call succeeded, {requests} failed[, the first with: "
+		       "{failed.who}]. See whether the server runs and listens on that port, and "
+		       "whether a firewall lets UDP through.";
 	say_put_open(text, sizeof(text), said, d);
 	doctor_say(out, len, f, text);
 	if (wait && strlen(out) + 1 < len) {

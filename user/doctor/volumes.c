@@ -169,21 +169,25 @@ void doctor_room(struct run_figures *out, const struct filesystem *volume, size_
 }
 
 /* 2: two or more. */
-static void volumes_apart(struct run_figures *out, const struct filesystem *volume, size_t n)
+static double volumes_apart(const struct filesystem *volume, size_t n)
 {
-	double all = n > 0;
-
 	for (size_t i = 1; i < n; i++)
 		if (volume[i].dev != volume[0].dev)
-			all = 2;
+			return 2;
+	return 1;
+}
+
+void doctor_apart(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
 	if (n)
-		run_figure_set(out, RUN_FIGURE_FILE_SYSTEMS, all);
+		run_figure_set(out, RUN_FIGURE_FILE_SYSTEMS_ALL, volumes_apart(volume, n));
 }
 
 void doctor_volumes(struct run_figures *out, const struct filesystem *volume, size_t n,
 		    const struct fanotify_watcher *scanner, int error)
 {
-	volumes_apart(out, volume, n);
+	if (n)
+		run_figure_set(out, RUN_FIGURE_FILE_SYSTEMS, volumes_apart(volume, n));
 	volumes_remote(out, volume, n);
 	if (n)
 		volumes_scanned(out, scanner, error);

@@ -382,3 +382,20 @@ void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid)
 	out->has_memory_stall = read_stall(&out->memory_stall_us, &r, "memory.pressure");
 	out->has_io_stall = read_stall(&out->io_stall_us, &r, "io.pressure");
 }
+
+static void compare_name(struct cgroup_folder *f, const char *root, pid_t pid, pid_t other,
+			 const char *controller)
+{
+	struct cgroup_folder is = { 0 }, its = { 0 };
+
+	read_name(&is, root, pid, controller);
+	read_name(&its, root, other, controller);
+	f->apart |= is.version && its.version && strcmp(is.path, its.path) != 0;
+}
+
+void cgroup_limits_compare(struct cgroup_limits *l, const char *root, pid_t pid, pid_t other)
+{
+	compare_name(&l->cpu, root, pid, other, "cpu");
+	compare_name(&l->memory, root, pid, other, "memory");
+	compare_name(&l->io, root, pid, other, "blkio");
+}

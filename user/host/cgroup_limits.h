@@ -22,6 +22,7 @@ struct cgroup_folder {
 	unsigned int version; /* 1 or 2; 0: it is not known where the group is */
 	bool whole;           /* all groups that contain it are shown */
 	bool more_limits;     /* its groups have one whose counts cannot be read, or too many */
+	bool apart;           /* others of the server's processes are in another one */
 	size_t top_len;       /* length of the path of the topmost that is shown */
 	char path[CGROUP_PATH_MAX];
 };
@@ -86,5 +87,11 @@ struct cgroup_limits {
 
 /* root: as in cgroup_folder(). */
 void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid);
+
+/*
+ * Whether another process is in the groups of which the limits were read of this one: what it may
+ * use is not known if it is not (apart). One that has ended is in none.
+ */
+void cgroup_limits_compare(struct cgroup_limits *l, const char *root, pid_t pid, pid_t other);
 
 #endif

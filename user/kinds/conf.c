@@ -155,6 +155,15 @@ static int conf_open(const char *root, const char *file, struct err *e)
 					: strerror(-fd));
 }
 
+/* Whoever copies a file with its times, or puts another one in its place, leaves the second one. */
+void conf_take_time(time_t *changed_s, const struct stat *st)
+{
+	if (st->st_mtim.tv_sec > *changed_s)
+		*changed_s = st->st_mtim.tv_sec;
+	if (st->st_ctim.tv_sec > *changed_s)
+		*changed_s = st->st_ctim.tv_sec;
+}
+
 int conf_file(char **text, time_t *changed_s, const char *root, const char *file, struct err *e)
 {
 	int fd = conf_open(root, file, e);
@@ -163,8 +172,8 @@ int conf_file(char **text, time_t *changed_s, const char *root, const char *file
 	*text = NULL;
 	if (fd < 0)
 		return fd;
-	if (!fstat(fd, &st) && st.st_mtim.tv_sec > *changed_s)
-		*changed_s = st.st_mtim.tv_sec;
+	if (!fstat(fd, &st))
+		conf_take_time(changed_s, &st);
 	return file_read_from(text, fd, file, FILE_MAX_B, e);
 }
 

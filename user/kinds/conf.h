@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -32,7 +33,7 @@ struct afpconf {
 	size_t n_texts;
 	char **text;          /* owned, each: what the items are in */
 	unsigned int n_files; /* that were read */
-	time_t changed_s;     /* when the last one of these was changed; 0: none was read */
+	time_t changed_s;     /* when the last one of these was, or may have been, changed; or 0 */
 };
 
 /*
@@ -41,11 +42,15 @@ struct afpconf {
  */
 bool conf_is_newer(time_t changed_s, uint64_t started);
 
+/* *changed_s becomes the time of a file's last change, as conf_file() has it. */
+void conf_take_time(time_t *changed_s, const struct stat *st);
+
 /*
  * The text of a configuration file below root ("" or "/proc/PID/root"), which is to be freed;
- * *changed_s becomes the time of its last change, if that is later. 0 or a negative errno (e names
- * the file, *text is NULL). Reads regular files that are stored, not those that the kernel makes,
- * of at most 1 MiB.
+ * *changed_s becomes the time of its last change, if that is later: of its text, or of what else
+ * the file system keeps of it (name, owner, rights), as another file in its place may have old
+ * times of its text. 0 or a negative errno (e names the file, *text is NULL). Reads regular files
+ * that are stored, not those that the kernel makes, of at most 1 MiB.
  */
 int conf_file(char **text, time_t *changed_s, const char *root, const char *file, struct err *e);
 

@@ -282,8 +282,8 @@ void nfs_settings_read(struct nfs_settings *out, const struct servers_entry *s)
 	if (result)
 		snprintf(out->why, sizeof(out->why), "%s", e.text);
 	else if (!out->known)
-		snprintf(out->why, sizeof(out->why), "%.200s was changed after the server began",
-			 r.changed);
+		snprintf(out->why, sizeof(out->why),
+			 "%.200s may have been changed after the server began", r.changed);
 }
 
 void nfs_settings_fini(struct nfs_settings *s)

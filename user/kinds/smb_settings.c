@@ -3,6 +3,7 @@
 #include "kinds/smb_settings.h"
 
 #include "base/text.h"
+#include "host/filesystem.h"
 #include "host/inside.h"
 #include "host/proc/procfs.h"
 
@@ -30,6 +31,17 @@ static void smb_settings_find_file(struct smb_settings *out, pid_t pid)
 	if (procfs_argument(out->file, sizeof(out->file), pid, "-s") &&
 	    procfs_argument(out->file, sizeof(out->file), pid, "--configfile"))
 		out->file[0] = '\0';
+}
+
+/* Of what it includes, and of the registry, it is not seen. */
+static void look_when_changed(struct smb_settings *out, pid_t pid)
+{
+	struct stat st;
+	char root[64];
+
+	procfs_inside(root, sizeof(root), pid, "");
+	if (!filesystem_stat(&st, root, out->file[0] ? out->file : "/etc/samba/" USUAL))
+		conf_take_time(&out->changed_s, &st);
 }
 
 /* "Version 4.17.12-Debian" */
@@ -99,6 +111,7 @@ void smb_settings_read(struct smb_settings *out, const struct servers_entry *s)
 		return;
 	}
 	smb_settings_find_file(out, s->master);
+	look_when_changed(out, s->master);
 	read_version(out, s);
 	read_log(out, s);
 	beside(program, sizeof(program), s->exe, "testparm");
@@ -291,11 +304,21 @@ static bool smb_folds_case(const char *value)
 	return afpconf_bool(value) != 1;
 }
 
-static void note_shares(const struct smb_settings *s, struct run *r)
+/* Samba reads its file again by itself, but a session keeps the modules of a share, and how it
+ * looks names up there, from when the client opened it. */
+static bool all_have_read(const struct smb_settings *s, const struct servers_entry *e)
+{
+	for (size_t i = 0; i < e->n_sessions; i++)
+		if (conf_is_newer(s->changed_s, e->session[i].started))
+			return false;
+	return true;
+}
+
+static void note_shares(const struct smb_settings *s, const struct servers_entry *e, struct run *r)
 {
 	struct smb_settings_n folded = smb_settings_count(s, "case sensitive", smb_folds_case);
 
-	r->shares.known = s->known;
+	r->shares.known = s->known && all_have_read(s, e);
 	r->shares.all = folded.all;
 	r->shares.folded = folded.n;
 	r->shares.acls = smb_settings_count(s, "vfs objects", smb_has_acls).n;
@@ -362,7 +385,7 @@ int smb_settings_note(const struct smb_settings *s, const struct servers_entry *
 	char shown[ERR_TEXT_MAX] = "", modules[ERR_TEXT_MAX] = "";
 	int error = 0;
 
-	note_shares(s, r);
+	note_shares(s, e, r);
 	if (s->version[0])
 		error |= run_note(&r->server, "machine", "Samba %s", s->version);
 	if (s->file[0])

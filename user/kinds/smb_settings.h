@@ -17,6 +17,7 @@ struct smb_settings {
 	char file[CENSUS_PATH_MAX]; /* smb.conf, below the server's root; empty: the usual one */
 	char version[64];           /* "4.17.12-Debian"; empty: not known */
 	char log[8];                /* the highest level of the log; empty: not known */
+	time_t changed_s; /* when that file was, or may have been, changed; 0: not known */
 	struct afpconf conf;
 };
 
@@ -39,8 +40,8 @@ struct smb_settings_n {
 struct smb_settings_n smb_settings_count(const struct smb_settings *s, const char *key,
 					 bool (*is)(const char *value));
 
-/* Notes version, r->shares, settings that make figures differ, modules that sessions have loaded,
- * and warnings. 0 or -ENOMEM. */
+/* Notes version, r->shares (unless a session may have read something else when it began), settings
+ * that make figures differ, modules that sessions have loaded, and warnings. 0 or -ENOMEM. */
 int smb_settings_note(const struct smb_settings *s, const struct servers_entry *e, struct run *r);
 
 #endif

@@ -57,6 +57,9 @@
 	X(LINK_UNSENT, "link_unsent", "B", "of these, not even sent: mean of these looks")         \
 	X(LINK_RTT, "link_rtt", "ns", "its TCP round-trip time at the end, smoothed")              \
 	X(LINK_RTT_LEAST, "link_rtt_least", "ns", "its least TCP round-trip time")                 \
+	X(TCP_UNSEEN, "tcp_unseen", "share",                                                       \
+	  "of the time that clients waited, or may have waited, that of clients whose TCP "        \
+	  "connections are not seen, at most; who: how many")                                      \
 	X(DRAIN, "drain", "1", "clients whose replies were on their way, at a time, on average")   \
 	X(UPLOAD, "upload", "share",                                                               \
 	  "time of a client in which a request of it was in service whose rest had not come, "     \

@@ -14,7 +14,8 @@
 #define RUN_FIGURES_GLUSTER(X)                                                                     \
 	X(IO_THREADS, "io_threads", "1", "io-threads of the bricks")                               \
 	X(IO_THREADS_BUSY, "io_threads_busy", "share",                                             \
-	  "of their time, on a CPU, waiting for one, or for files and disks")                      \
+	  "of their time, on a CPU, waiting for one, or for files and disks; of several "          \
+	  "bricks of the busiest, as far as is known")                                             \
 	X(HEAL_ENTRIES, "heal_entries", "1",                                                       \
 	  "entries that the bricks' indices say are to be healed, at most 10,000; who: where")     \
 	X(BRICKS_HELD, "bricks_held", "1",                                                         \

@@ -6,7 +6,8 @@
  * Figures of the machine and of the server's share of it, as in run/figures.h: CPUs, memory, disks,
  * file systems, the network. "Its CPUs" are those that the server may use. "Its cgroup" is that of
  * the server's first process, or one that contains it. "Its disk" is, of the devices on which the
- * volumes lie, the one that was busiest.
+ * volumes lie, the one that was busiest: of those that were busy half of the time one that is slow
+ * before the others, and one that is being rebuilt before these.
  */
 
 /* Limits of its cgroup: from these on one holds the server back. */
@@ -14,6 +15,10 @@
 #define QUOTA_HARM        0.2 /* QUOTA_WAIT */
 #define MEMORY_HITS_LEAST 10  /* MEMORY_HITS */
 #define IO_LIMIT_LEAST    0.5 /* IO_LIMIT */
+
+/* A disk that is slow. */
+#define DEVICE_BUSY_MUCH 0.5
+#define DEVICE_TIME_LONG 2e6 /* ns */
 
 /* X(NAME, key, unit, meaning) */
 #define RUN_FIGURES_MACHINE(X)                                                                     \
@@ -69,6 +74,11 @@
 	X(MEMORY_KILLS, "memory_kills", "1",                                                       \
 	  "processes of the server's own cgroup killed for want of memory")                        \
 	X(MEMORY_REREAD, "memory_reread", "B/s", "the same as reread, of the server's own cgroup") \
+	X(MEMORY_ELSEWHERE, "memory_elsewhere", "share",                                           \
+	  "of the time of pressure_memory, that in which no process of the server's own cgroup "   \
+	  "waited")                                                                                \
+	X(REREAD_ELSEWHERE, "reread_elsewhere", "share",                                           \
+	  "of reread, what is not of the server's own cgroup")                                     \
 	X(MEMORY_STALL, "memory_stall", "share",                                                   \
 	  "watched time in which a process of the server's own cgroup waited for memory")          \
 	X(IO_LIMIT, "io_limit", "share",                                                           \
@@ -82,11 +92,13 @@
 	X(DEVICE_OTHERS, "device_others", "share",                                                 \
 	  "of the bytes that its disk moved, those of other programs, at most; who: most")         \
 	X(DEVICE_REBUILD, "device_rebuild", "1",                                                   \
-	  "1: a RAID below a volume is being rebuilt or checked; who: it")                         \
+	  "1: a RAID below a volume on its disk is being rebuilt or checked; who: it")             \
 	X(REMOTE_FS, "remote_fs", "1",                                                             \
 	  "1: a volume lies on a network or FUSE file system; who: which")                         \
 	X(FILE_SYSTEMS, "file_systems", "1",                                                       \
 	  "file systems of the volumes that clients use; 2: two or more")                          \
+	X(FILE_SYSTEMS_ALL, "file_systems_all", "1",                                               \
+	  "file systems of all volumes; 2: two or more")                                           \
 	X(SCANNER, "scanner", "1",                                                                 \
 	  "programs that are asked before a file of a volume may be opened; who: one")             \
 	X(READ_ONLY, "read_only", "1",                                                             \

@@ -44,7 +44,7 @@
 	  "of the time of all calls, in calls that a timer of Rx made long: a packet was lost")    \
 	X(TIMED_GUESS, "timed_guess", "share",                                                     \
 	  "of the same time: such calls beyond the number of packets that were sent again")        \
-	X(FAILED, "failed", "share", "of all calls, those that failed")                            \
+	X(FAILED, "failed", "share", "of all calls, those that failed; who: the first error")      \
 	X(OWN_DROPPED, "own_dropped", "share",                                                     \
 	  "of the datagrams to our clients, those for which their own sockets had no room")        \
 	X(OWN_BUFFER, "own_buffer", "B", "receive buffer of such a socket")

@@ -333,8 +333,8 @@ struct run_threads {
 	unsigned int n;           /* different threads; 0: not known, RUN_THREADS_MISSED */
 	uint64_t cpu_ns, runq_ns; /* sampled */
 	uint64_t busiest_ns, busiest_cpu_ns; /* of the thread with the largest sum of both */
-	unsigned int looks,
-	    locked; /* at who receives; of them, those that found it asleep in a lock */
+	unsigned int processes, fewest; /* that have such at the end; so many has one of these */
+	unsigned int looks, locked;     /* at who receives; those that found it asleep in a lock */
 };
 
 /* A socket of the server on which datagrams come. */

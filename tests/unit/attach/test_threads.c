@@ -127,10 +127,29 @@ static void another_process_with_the_number_of_one_that_ended_is_not_counted(voi
 		skip();
 }
 
+/* What each did is known of all together: by how few one has, how much of that may be its own. */
+static void threads_of_a_name_know_how_many_processes_have_them(void **state)
+{
+	struct child second = child_start();
+	pid_t pid[2] = { 0, second.pid };
+	struct watched x;
+
+	(void)state;
+	wait_asleep(second.pid);
+	x = begin(pid, 2);
+	assert_int_equal(note(&x)->n, 2);
+	assert_int_equal(note(&x)->processes, 2);
+	assert_int_equal(note(&x)->fewest, 1);
+	child_end(&second);
+	child_end(&x.child);
+	end(&x);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_that_have_ended_stay_in_their_group_and_need_no_memory),
+		cmocka_unit_test(threads_of_a_name_know_how_many_processes_have_them),
 		cmocka_unit_test(another_process_with_the_number_of_one_that_ended_is_not_counted),
 	};
 

@@ -362,6 +362,13 @@ static void the_largest_share_comes_first(void **state)
 	diagnosis_fini(&d);
 }
 
+static bool has(const struct doctor_rule *const *rule, size_t n, const char *key)
+{
+	while (n && strcmp(rule[n - 1]->key, key) != 0)
+		n--;
+	return n > 0;
+}
+
 static void too_little_is_no_verdict(void **state)
 {
 	struct run_figures f = healthy(&kind_afp.is);
@@ -375,6 +382,10 @@ static void too_little_is_no_verdict(void **state)
 	run_figure_set(&f, RUN_FIGURE_DEVICE_TIME, 50e6);
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_TOO_FEW);
+	/* What the few of them waited for is not ruled out. */
+	assert_true(has(d.unseen, d.n_unseen, "slow-disk") && has(d.open, d.n_open, "slow-disk"));
+	assert_false(has(d.out, d.n_out, "slow-disk"));
+	assert_true(has(d.out, d.n_out, "fsync"));
 	diagnosis_fini(&d);
 	/* Where requests were not counted, it does not help to watch for longer. */
 	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 5000);

@@ -331,6 +331,25 @@ static void what_stands_out_is_in_the_verdict(void **state)
 	assert_null(strstr(text, "are quick"));
 }
 
+static void of_a_server_that_answers_nothing_it_is_said_what_happened(void **state)
+{
+	const struct diagnosis d = { .verdict = DOCTOR_TOO_FEW };
+	struct run_figures f = { 0 };
+	char text[300];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 3);
+	run_figure_set(&f, RUN_FIGURE_FAILED, 0.67);
+	doctor_verdict(text, sizeof(text), &f, &d);
+	assert_non_null(strstr(text, "No verdict: too few requests were seen (3)."));
+	run_figure_set(&f, RUN_FIGURE_FAILED, 1);
+	run_figure_who(&f, RUN_FIGURE_FAILED, "recv: nobody listens on this port (-1)");
+	assert_string_equal(doctor_verdict(text, sizeof(text), &f, &d),
+			    "No verdict: no call succeeded, 3 failed, the first with: recv: nobody "
+			    "listens on this port (-1). See whether the server runs and listens on "
+			    "that port, and whether a firewall lets UDP through.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +366,7 @@ int main(void)
 		cmocka_unit_test(what_is_over_is_not_said_to_be_so),
 		cmocka_unit_test(a_tracer_that_has_left_is_not_to_be_ended),
 		cmocka_unit_test(why_a_server_was_not_watched_is_the_verdict),
+		cmocka_unit_test(of_a_server_that_answers_nothing_it_is_said_what_happened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

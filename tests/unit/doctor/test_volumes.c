@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/two_looks.h"
 
+#include "doctor/judge.h"
+
 #include <errno.h>
 
 #define GB 1000000000ull
@@ -158,12 +160,39 @@ static void the_busiest_file_system_is_used(void **state)
 	assert_true(used[0] && !used[8]);
 }
 
+/* Two disks, one of which is full: which of them a request was refused for is not told. */
+static void a_full_disk_is_sure_only_where_there_is_no_other(void **state)
+{
+	struct filesystem fs[] = { volume_of("/a", 100 * GB, GB / 1000),
+				   volume_of("/b", 100 * GB, 90 * GB) };
+
+	(void)state;
+	for (uint32_t apart = 0; apart < 2; apart++) {
+		struct run_figures f;
+		struct diagnosis d;
+
+		fs[1].dev = apart;
+		f = figures_of(fs, 2);
+		doctor_apart(&f, fs, 2);
+		figure_is(&f, RUN_FIGURE_FILE_SYSTEMS_ALL, 1 + apart, NULL);
+		run_figure_set(&f, RUN_FIGURE_REQUESTS, 1000);
+		run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+		run_figure_set(&f, RUN_FIGURE_DISK_FULL, 600);
+		run_figure_set(&f, RUN_FIGURE_DISK_FULL_SHARE, 0.9);
+		assert_int_equal(doctor_judge(&d, &f), 0);
+		assert_string_equal(d.found[0].rule->key, "disk-full");
+		assert_int_equal(d.found[0].sure, !apart);
+		diagnosis_fini(&d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_volume_nearest_to_full_is_named),
 		cmocka_unit_test(a_volume_that_nobody_may_write_on_cannot_be_full),
 		cmocka_unit_test(a_remote_volume_is_named_and_the_silent_one_first),
+		cmocka_unit_test(a_full_disk_is_sure_only_where_there_is_no_other),
 		cmocka_unit_test(a_scanner_is_named),
 		cmocka_unit_test(the_busiest_file_system_is_used),
 	};

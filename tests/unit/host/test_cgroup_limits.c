@@ -246,6 +246,28 @@ static void a_process_that_has_ended_is_in_no_group(void **state)
 	assert_int_equal(l->n_quotas + l->n_memories + l->n_ios, 0);
 }
 
+/* Sessions may be in the cgroups of their users. */
+static void a_process_in_another_group_may_have_other_limits(void **state)
+{
+	struct cgroup_limits *l;
+
+	version_2();
+	invented_file("/proc/72/cgroup", "0::/srv.slice/a.service\n");
+	invented_file("/proc/73/cgroup", "0::/user.slice/user-1000.slice/session-3.scope\n");
+	l = limits_of(state);
+	cgroup_limits_compare(l, invented_root, PID, 72);
+	cgroup_limits_compare(l, invented_root, PID, 74); /* it has ended */
+	assert_false(l->cpu.apart || l->memory.apart || l->io.apart);
+	cgroup_limits_compare(l, invented_root, PID, 73);
+	assert_true(l->cpu.apart && l->memory.apart && l->io.apart);
+	/* Of version 1 by controller. */
+	invented_file("/proc/71/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a\n2:blkio:/a\n");
+	invented_file("/proc/72/cgroup", "4:memory:/a/b\n3:cpu,cpuacct:/a\n2:blkio:/a\n");
+	l = limits_of(state);
+	cgroup_limits_compare(l, invented_root, PID, 72);
+	assert_true(l->memory.apart && !l->cpu.apart && !l->io.apart);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +279,7 @@ int main(void)
 		EACH(a_server_in_no_group_has_no_counts_of_its_own),
 		EACH(version_1_has_a_folder_for_each),
 		EACH(a_process_that_has_ended_is_in_no_group),
+		EACH(a_process_in_another_group_may_have_other_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 
 #include "kinds/conf.h"
 
+#include "unit/began.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -154,6 +156,32 @@ static void what_cannot_be_read_is_said(void **state)
 	drop(&s, &r);
 }
 
+/* One that is older than the last change of the file may have read something else. */
+static void what_a_session_has_read_is_known_if_it_is_younger_than_the_file(void **state)
+{
+	struct servers_session session[] = { { .pid = 1 }, { .pid = 1 } };
+	struct servers_entry e = { .n_sessions = 2, .session = session };
+
+	(void)state;
+	for (int older = 0; older < 2; older++) {
+		struct smb_settings s = { .changed_s = time(NULL) };
+		struct run r;
+
+		session[0].started = began_now();
+		session[1].started = older ? 0 : began_now();
+		assert_int_equal(
+		    smb_settings_take(
+			&s, strdup("[global]\n\tcase sensitive = Auto\n\tstrict sync = Yes\n"
+				   "[one]\n\tpath = /a\n")),
+		    0);
+		assert_int_equal(run_init(&r, "record", "record"), 0);
+		assert_int_equal(smb_settings_note(&s, &e, &r), 0);
+		assert_int_equal(r.shares.known, !older);
+		assert_int_equal(r.shares.folded, 1);
+		drop(&s, &r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +190,7 @@ int main(void)
 		cmocka_unit_test(each_value_that_spoils_figures_is_warned_of),
 		cmocka_unit_test(settings_for_which_there_is_no_room_are_left_out),
 		cmocka_unit_test(what_cannot_be_read_is_said),
+		cmocka_unit_test(what_a_session_has_read_is_known_if_it_is_younger_than_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

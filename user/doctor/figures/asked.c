@@ -76,7 +76,7 @@ void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, 
 	/* Of a cache of any size. */
 	if (r->limit.changed) {
 		run_figure_who(out, RUN_FIGURE_ASKED_AGAIN,
-			       "the configuration was changed after the server began");
+			       "the configuration may have been changed after the server began");
 		return;
 	}
 	run_figure_set(out, RUN_FIGURE_ASKED_AGAIN, a.n ? (double)sum(&a) / (double)a.n : 0);

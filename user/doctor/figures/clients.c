@@ -9,7 +9,7 @@
 #include <math.h>
 
 #define NS_PER_S      1e9
-#define PAUSES        30   /* fewer say nothing about a client */
+#define PAUSES        CLIENT_PAUSES
 #define PAUSE_LEAST   4e6  /* ns: shorter ones may be the client's own work */
 #define ALIKE         3    /* buckets in a row: the longest is at most 1.75 times the shortest */
 #define ACK_LEAST     36e6 /* ns: Linux delays by 40 ms, and a tick of 4 or 10 */
@@ -20,7 +20,9 @@
 #define RETRANSMITTED 20   /* segments: fewer are chance */
 
 /* Whether a client's figures are as a cause needs them. */
-enum client_fit { CLIENT_NOT, CLIENT_MAY, CLIENT_FITS, CLIENT_N_FITS };
+enum client_fit { CLIENT_NOT, CLIENT_MAY, CLIENT_FITS };
+
+#define CLIENT_RULES 8 /* about one figure, at most */
 
 struct client_looks {
 	struct run_figures *out;
@@ -31,8 +33,14 @@ struct client_looks {
 	double drain_ns;           /* replies on their way, sum of the clients */
 	double trips_ns;           /* of round trips, all clients */
 	double acks_ns;            /* of waits for delayed acknowledgements, all clients */
-	/* By the first figure of a group: how well the client fits that it is about. */
+	double clients;            /* that asked for something */
+	/* Of those whose connections are not seen: how many; their time outside the server. */
+	double unseen, unseen_ns, unseen_requests;
+	/* By the first figure of a group: how well the client fits that it is about, and its value.
+	 */
 	unsigned int fit[N_RUN_FIGURES];
+	double first[N_RUN_FIGURES];
+	double bound[N_RUN_FIGURES]; /* of clients of whom it is not known, and no cause */
 };
 
 struct client_look {
@@ -48,7 +56,7 @@ static void clients_who(struct client_looks *c, enum run_figure which, const str
 		       is->s->address ? is->s->address : "?");
 }
 
-/* One of a group of figures of a client. */
+/* One of a group of figures of a client; where it is not known, it is at most its value. */
 struct client_figure {
 	enum run_figure which;
 	double value;
@@ -70,16 +78,18 @@ static enum client_fit fit_of(const struct client_figure *f, size_t n, const str
 	const struct client_figure *is = in_group(f, n, r->harm);
 	enum client_fit fit = is && is->unknown ? CLIENT_MAY : CLIENT_FITS;
 
-	if (is && !is->unknown && is->value < r->least)
+	if (is && is->value < r->least)
 		return CLIENT_NOT;
 	for (size_t i = 0; i < r->n_tests; i++) {
 		const struct doctor_test *t = &r->test[i];
 
 		is = in_group(f, n, t->figure);
-		if (is && is->unknown)
-			fit = CLIENT_MAY;
-		else if (is && (t->most ? is->value > t->limit : is->value < t->limit))
+		if (!is)
+			continue;
+		if (t->most ? !is->unknown && is->value > t->limit : is->value < t->limit)
 			return CLIENT_NOT;
+		if (is->unknown)
+			fit = CLIENT_MAY;
 	}
 	return fit;
 }
@@ -92,17 +102,23 @@ static bool wants_much_of(const struct doctor_rule *r, enum run_figure which)
 	return false;
 }
 
-/* How well a group is what rules need that are about its first figure: the first rule before the
- * next ones. */
+/* How well a group is what rules need that are about its first figure: one that a rule names
+ * before those that it may name, and of either the first rule before the next ones. */
 static unsigned int fit_all(const struct client_figure *f, size_t n)
 {
 	const struct doctor_rules *all = &doctor_rules_clients;
-	unsigned int fit = 0;
+	unsigned int fits = 0, may = 0;
 
-	for (size_t i = 0; i < all->n; i++)
-		if (wants_much_of(&all->rule[i], f->which))
-			fit = fit * CLIENT_N_FITS + fit_of(f, n, &all->rule[i]);
-	return fit;
+	for (size_t i = 0; i < all->n; i++) {
+		enum client_fit fit;
+
+		if (!wants_much_of(&all->rule[i], f->which))
+			continue;
+		fit = fit_of(f, n, &all->rule[i]);
+		fits = fits * 2 + (fit == CLIENT_FITS);
+		may = may * 2 + (fit == CLIENT_MAY);
+	}
+	return fits << CLIENT_RULES | may;
 }
 
 /*
@@ -113,13 +129,20 @@ static unsigned int fit_all(const struct client_figure *f, size_t n)
 static bool put_worst(struct client_looks *c, const struct client_figure *f, size_t n)
 {
 	unsigned int fit = fit_all(f, n), *most = &c->fit[f->which];
+	double *first = &c->first[f->which];
 
-	if (c->out->known[f->which] &&
-	    (fit < *most || (fit == *most && f->value <= c->out->value[f->which])))
+	/* One of whom little is known, and that is not as any rule says. */
+	if (f->unknown && !fit) {
+		c->bound[f->which] = fmax(c->bound[f->which], f->value);
+		return false;
+	}
+	if ((c->out->known[f->which] || *most) &&
+	    (fit < *most || (fit == *most && f->value <= *first)))
 		return false;
 	*most = fit;
+	*first = f->value;
 	for (size_t i = 0; i < n; i++) {
-		run_figure_set(c->out, f[i].which, f[i].value);
+		run_figure_set(c->out, f[i].which, f[i].unknown ? 0 : f[i].value);
 		c->out->known[f[i].which] = !f[i].unknown;
 	}
 	return true;
@@ -135,8 +158,22 @@ static bool put_worst(struct client_looks *c, const struct client_figure *f, siz
 	}
 #define IF_KNOWN(name, v, is)                                                                      \
 	{                                                                                          \
+		.which = RUN_FIGURE_##name, .value = (is) ? (v) : HUGE_VAL, .unknown = !(is)       \
+	}
+#define UP_TO(name, v, is)                                                                         \
+	{                                                                                          \
 		.which = RUN_FIGURE_##name, .value = (v), .unknown = !(is)                         \
 	}
+#define AT_MOST(name, v)                                                                           \
+	{                                                                                          \
+		.which = RUN_FIGURE_##name, .value = (v), .unknown = true                          \
+	}
+#define AT_MOST_OF(is, v)                                                                          \
+	(const struct client_figure)                                                               \
+	{                                                                                          \
+		.which = (is), .value = (v), .unknown = true                                       \
+	}
+#define UNKNOWN(name) AT_MOST(name, HUGE_VAL)
 
 /* Middle of a bucket of pauses, in ns. */
 static double middle(size_t bucket)
@@ -157,8 +194,6 @@ static void look_trips(struct client_looks *c, const struct client_look *is)
 {
 	double rtt = (double)is->s->tcp.min_rtt_ns, n = 0, share;
 
-	if (!is->s->tcp.known)
-		return;
 	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
 		if ((double)(hist_low(i + 1, AFS_PAUSE_BITS) << AFS_PAUSE_SHIFT) > rtt)
 			n += is->s->habit.pause[i];
@@ -241,6 +276,20 @@ static void look_pauses(struct client_looks *c, const struct client_look *is)
 
 /* Delayed acknowledgements */
 
+/* Its pauses as long as a delayed acknowledgement, and their time. */
+static double late_pauses(const struct run_session *s, double *ns)
+{
+	double n = 0;
+
+	*ns = 0;
+	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
+		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST) {
+			n += s->habit.pause[i];
+			*ns += s->habit.pause[i] * middle(i);
+		}
+	return n;
+}
+
 /*
  * The client waits for an acknowledgement before it sends the rest of a request, and the server's
  * kernel sends that 40 ms later, as it has nothing else to send: there is a segment more than
@@ -249,15 +298,11 @@ static void look_pauses(struct client_looks *c, const struct client_look *is)
 static void look_acks(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session *s = is->s;
-	double n = (double)s->requests, waited = 0, ns = 0, acks, share = 0;
+	double n = (double)s->requests, waited, ns, acks, share = 0;
 
-	if (!s->tcp.known || !s->requests)
+	if (!s->requests)
 		return;
-	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
-		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST) {
-			waited += s->habit.pause[i];
-			ns += s->habit.pause[i] * middle(i);
-		}
+	waited = late_pauses(s, &ns);
 	acks = ((double)s->tcp.segments - n) / n;
 	/* Requests of many segments are acknowledged as well: such a pause may be the client's. */
 	if (waited >= PAUSES && (double)s->bytes_out / n < REPLY_MOST &&
@@ -274,19 +319,31 @@ static void look_acks(struct client_looks *c, const struct client_look *is)
 
 /* Its connection */
 
+/* One that took nothing at all need not be slow: a machine that sleeps does so. */
+static void look_window(struct client_looks *c, const struct client_look *is, double window,
+			double lost)
+{
+	bool took = !is->s->tcp.window_ns || is->s->tcp.acked;
+
+	if (!PUT_WORST(c, UP_TO(WINDOW, fmin(window, 1), took), FIGURE(WINDOW_LOST, lost)))
+		return;
+	if (!took)
+		run_figure_who(c->out, RUN_FIGURE_WINDOW,
+			       "a client took none of a reply: whether it sleeps or is slow is not "
+			       "seen");
+	else if (window >= WINDOW_SEEN)
+		clients_who(c, RUN_FIGURE_WINDOW, is);
+}
+
 static void look_tcp(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session_tcp *tcp = &is->s->tcp;
 	double lost = 0, window;
 
-	if (!tcp->known)
-		return;
 	window = (double)tcp->window_ns / c->ns;
 	if (tcp->retransmitted >= RETRANSMITTED)
 		lost = (double)tcp->retransmitted / (double)tcp->segments;
-	if (PUT_WORST(c, FIGURE(WINDOW, fmin(window, 1)), FIGURE(WINDOW_LOST, lost)) &&
-	    window >= WINDOW_SEEN)
-		clients_who(c, RUN_FIGURE_WINDOW, is);
+	look_window(c, is, window, lost);
 	if (PUT_WORST(c, FIGURE(LOST, lost), FIGURE(LOST_N, (double)tcp->retransmitted),
 		      IF_KNOWN(LOST_REQUESTS,
 			       c->requests > 0 ? (double)is->s->requests / c->requests : 0,
@@ -319,13 +376,36 @@ static double link_share(const struct client_look *is)
 	return fmax(0, fmin(1, ns / is->ns));
 }
 
+/* What it waits for outside the server is not known, for so long at most. */
+static void clients_add_unseen(struct client_looks *c, const struct client_look *is, double ns)
+{
+	c->unseen++;
+	c->unseen_requests += (double)is->s->requests;
+	c->unseen_ns += ns;
+}
+
+/* At most all of its time, and nothing waits to be sent but replies. */
+static void look_unseen_link(struct client_looks *c, const struct client_look *is)
+{
+	double n = fmax((double)is->s->requests, 1);
+	const struct run_session_tcp *tcp = &is->s->tcp;
+
+	PUT_WORST(c, AT_MOST(LINK, tcp->known ? fmin((double)tcp->busy_ns / is->ns, 1) : 1),
+		  AT_MOST(LINK_REPLY, is->ns / n), UNKNOWN(LINK_RATE), UNKNOWN(LINK_QUEUE),
+		  AT_MOST(LINK_UNSENT, (double)is->s->bytes_out), UNKNOWN(LINK_RTT),
+		  UNKNOWN(LINK_RTT_LEAST));
+}
+
 static void look_link(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session_tcp *tcp = &is->s->tcp;
 	double way;
 
-	if (is->link < 0)
+	if (is->link < 0) {
+		clients_add_unseen(c, is, fmin((double)tcp->busy_ns, is->ns));
+		look_unseen_link(c, is);
 		return;
+	}
 	c->drain_ns += is->link * is->ns;
 	run_figure_share(c->out, RUN_FIGURE_DRAIN, c->drain_ns, c->ns);
 	way = on_way_ns(tcp);
@@ -350,6 +430,67 @@ static void look_upload(struct client_looks *c, const struct client_look *is)
 		IF_KNOWN(UPLOAD_RATE, clients_per_second(is, (double)tcp->received), tcp->known),
 		IF_KNOWN(UPLOAD_RTT, (double)tcp->min_rtt_ns, tcp->known)))
 		clients_who(c, RUN_FIGURE_UPLOAD, is);
+}
+
+/* A connection that is not seen */
+
+/* The most that they may be, by the client's pauses: late acknowledgements are in these, and so are
+ * round trips, of which short ones are no cause. */
+static void look_unseen(struct client_looks *c, const struct client_look *is)
+{
+	const struct run_session *s = is->s;
+	double busy = (double)s->busy_ns / is->ns, rate, late, n = 0, pauses = 0, ns;
+
+	if (!s->requests && !s->busy_ns)
+		return;
+	rate = clients_per_second(is, (double)s->requests);
+	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
+		if (middle(i + 1) > SLOW_TRIP) {
+			n += s->habit.pause[i];
+			pauses += s->habit.pause[i] * middle(i + 1);
+		}
+	late = late_pauses(s, &ns);
+	clients_add_unseen(c, is, fmax(is->ns - (double)s->busy_ns, 0));
+	PUT_WORST(c, AT_MOST(TRIPS, n < PAUSES ? 0 : fmin(pauses / is->ns, 1)), UNKNOWN(TRIP_RTT),
+		  FIGURE(TRIP_RATE, rate), FIGURE(TRIP_BUSY, busy), UNKNOWN(TRIP_1000));
+	PUT_WORST(c, AT_MOST(ACKS, late < PAUSES ? 0 : fmin(late / (double)s->requests, 1)),
+		  UNKNOWN(ACKS_RTT), FIGURE(ACKS_RATE, rate), FIGURE(ACKS_BUSY, busy));
+	PUT_WORST(c, AT_MOST(WINDOW, fmin(is->ns / c->ns, 1)), UNKNOWN(WINDOW_LOST));
+	PUT_WORST(c, AT_MOST(LOST, 1), UNKNOWN(LOST_N),
+		  AT_MOST(LOST_REQUESTS, c->requests > 0 ? (double)s->requests / c->requests : 1));
+	look_unseen_link(c, is);
+}
+
+/* How many, and what may be theirs: of the time that clients wait for the server or the network. */
+static void say_unseen(struct client_looks *c, const struct run *r)
+{
+	static const enum run_figure first[] = { RUN_FIGURE_TRIPS, RUN_FIGURE_ACKS, RUN_FIGURE_LOST,
+						 RUN_FIGURE_WINDOW, RUN_FIGURE_LINK };
+	double asked = c->clients + (double)r->n_rest, n = c->unseen + (double)r->n_rest;
+	double requests = c->unseen_requests + (double)r->rest.requests;
+	double ns = c->unseen_ns + c->ns * (double)r->n_rest, busy_ns = c->busy_ns;
+
+	if (c->out->known[RUN_FIGURE_BUSY])
+		busy_ns = c->out->value[RUN_FIGURE_BUSY] * c->ns;
+	run_figure_set(c->out, RUN_FIGURE_TCP_UNSEEN, 0);
+	if (!(n > 0))
+		return;
+	run_figure_share(c->out, RUN_FIGURE_TCP_UNSEEN, ns,
+			 ns + busy_ns + c->drain_ns + c->trips_ns + c->acks_ns);
+	run_figure_who(c->out, RUN_FIGURE_TCP_UNSEEN,
+		       "%.0f of %.0f clients (%.0f%% of all requests)", n, asked,
+		       c->requests > 0 ? 100 * requests / c->requests : 0);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		if (c->out->known[first[i]])
+			continue;
+		run_figure_who(c->out, first[i],
+			       "the connections of %.0f of %.0f clients are not seen", n, asked);
+		if (r->n_rest || c->fit[first[i]] ||
+		    fit_all(&AT_MOST_OF(first[i], c->bound[first[i]]), 1))
+			continue;
+		run_figure_set(c->out, first[i], c->bound[first[i]]);
+		run_figure_who(c->out, first[i], "at most");
+	}
 }
 
 /* One command again and again */
@@ -393,61 +534,12 @@ static double watched_ns(const struct client_looks *c, const struct run_session 
 	return end > begin ? (double)(end - begin) : 0;
 }
 
-/* Clients send a request when the last one was answered. */
-static bool takes_one_by_one(const struct run *r)
+static void look_connection(struct client_looks *c, const struct client_look *is)
 {
-	for (size_t i = 0; i < r->n_phases; i++)
-		if (r->phase[i]->transfer && r->phase[i]->transfer->window > 1)
-			return false;
-	return true;
-}
-
-static void set_at_most(struct run_figures *out, enum run_figure which, double value, double limit)
-{
-	if (value >= limit)
-		return;
-	run_figure_set(out, which, value);
-	run_figure_who(out, which, "at most");
-}
-
-/* Each was there from the begin of the first part to the end of the last one. */
-static bool all_stayed(const struct run *r)
-{
-	const struct run_phase *last = r->phase[r->n_phases - 1];
-	uint64_t end_ns = last->start_ns + last->value[METRIC_ELAPSED];
-
-	for (size_t i = 0; i < r->n_sessions; i++)
-		if (r->session[i].begun_ns > r->phase[0]->start_ns ||
-		    (r->session[i].ended_ns && r->session[i].ended_ns < end_ns))
-			return false;
-	return last->known[METRIC_ELAPSED];
-}
-
-/*
- * Of a load of several parts single clients are not looked at, but what a cause needs may be more
- * than there is: of requests that came so fast none can have waited long on its way.
- */
-static void bound_parts(struct run_figures *out, const struct run *r)
-{
-	double all = 0, share = 1, least;
-
-	for (size_t i = 0; i < r->n_sessions; i++)
-		all += (double)r->session[i].requests;
-	for (size_t i = 0; i < r->n_sessions; i++)
-		if (r->session[i].requests >= PAUSES)
-			share = fmin(share, (double)r->session[i].requests / all);
-	if (!out->known[RUN_FIGURE_RATE] || all < PAUSES || r->n_rest)
-		return;
-	least = out->value[RUN_FIGURE_RATE] * share;
-	run_figure_set(out, RUN_FIGURE_ACKS_RATE, least);
-	run_figure_who(out, RUN_FIGURE_ACKS_RATE, "at least");
-	out->at_least[RUN_FIGURE_ACKS_RATE] = true;
-	set_at_most(out, RUN_FIGURE_LINK_REPLY, NS_PER_S / least, SLOW_REPLY);
-	if (takes_one_by_one(r))
-		set_at_most(out, RUN_FIGURE_TRIP_RTT, NS_PER_S / least, SLOW_TRIP);
-	if (out->known[RUN_FIGURE_NET] && all_stayed(r))
-		set_at_most(out, RUN_FIGURE_UPLOAD,
-			    out->value[RUN_FIGURE_NET] * out->value[RUN_FIGURE_BUSY], MUCH_UPLOAD);
+	look_trips(c, is);
+	look_acks(c, is);
+	look_tcp(c, is);
+	look_link(c, is);
 }
 
 void doctor_clients(struct run_figures *out, const struct run *r)
@@ -455,7 +547,7 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 	struct client_looks c = { .out = out };
 
 	if (r->n_phases > 1)
-		bound_parts(out, r);
+		doctor_parts(out, r);
 	if (r->n_phases != 1 || !r->phase[0]->known[METRIC_ELAPSED])
 		return;
 	c.begin_ns = r->phase[0]->start_ns;
@@ -477,13 +569,15 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 		for (size_t k = 0; k < AFS_PAUSE_BUCKETS; k++)
 			is.n += is.s->habit.pause[k];
 		is.link = link_share(&is);
-		look_trips(&c, &is);
+		c.clients += is.s->requests || is.s->busy_ns;
+		if (is.s->tcp.known)
+			look_connection(&c, &is);
+		else
+			look_unseen(&c, &is);
 		look_pauses(&c, &is);
-		look_acks(&c, &is);
-		look_tcp(&c, &is);
-		look_link(&c, &is);
 		look_upload(&c, &is);
 		look_chatty(&c, &is);
 		clients_look_cpu(&c, &is);
 	}
+	say_unseen(&c, r);
 }

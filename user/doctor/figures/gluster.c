@@ -3,6 +3,7 @@
 #include "doctor/figures/kinds.h"
 
 #include "doctor/figures/handed.h"
+#include "doctor/rules/rules.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,10 +13,31 @@
 #define NS_PER_S  1e9
 #define IO_THREAD "glfs_iotwr" /* with its number */
 
+/*
+ * Of several bricks it is not known which one's threads waited: those of the busiest were busy for
+ * as much as all are on average, or more; at most all that was done was done by the brick with the
+ * fewest.
+ */
+static void of_busiest(const struct handed *h, double busy, double io, double fewest,
+		       unsigned int bricks)
+{
+	const enum run_figure which = RUN_FIGURE_IO_THREADS_BUSY;
+	double mean = busy / (h->ns * io), most = fmin(busy / (h->ns * fewest), 1);
+
+	run_figure_set(h->out, which, mean >= IO_THREADS_MANY ? mean : most);
+	h->out->at_least[which] = mean >= IO_THREADS_MANY;
+	if (mean >= IO_THREADS_MANY || most < IO_THREADS_MANY)
+		return;
+	h->out->known[which] = false;
+	run_figure_who(h->out, which,
+		       "which of the %u bricks had how much of the work is not known", bricks);
+}
+
 /* What no thread did anything for. */
 static void doctor_gluster_look_threads(const struct handed *h)
 {
-	double io = 0, busy = h->did[ACCOUNT_DISK] + h->did[ACCOUNT_LOCK], work = 0;
+	double io = 0, busy = h->did[ACCOUNT_DISK] + h->did[ACCOUNT_LOCK], work = 0, fewest = 0;
+	unsigned int bricks = 0;
 
 	for (size_t i = 0; i < h->run->n_threads; i++) {
 		const struct run_threads *t = &h->run->threads[i];
@@ -24,6 +46,8 @@ static void doctor_gluster_look_threads(const struct handed *h)
 			continue;
 		io += t->n;
 		busy += (double)(t->cpu_ns + t->runq_ns);
+		fewest = t->fewest;
+		bricks = t->processes;
 	}
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		work += i == ACCOUNT_OTHER ? 0 : h->did[i];
@@ -34,7 +58,10 @@ static void doctor_gluster_look_threads(const struct handed *h)
 		return;
 	}
 	run_figure_set(h->out, RUN_FIGURE_IO_THREADS, io);
-	run_figure_share(h->out, RUN_FIGURE_IO_THREADS_BUSY, busy, h->ns * io);
+	if (bricks > 1)
+		of_busiest(h, busy, io, fewest, bricks);
+	else
+		run_figure_share(h->out, RUN_FIGURE_IO_THREADS_BUSY, busy, h->ns * io);
 }
 
 static void doctor_gluster_look_heal(const struct handed *h)

@@ -7,6 +7,15 @@
 
 #include "base/hist.h"
 
+#include <math.h>
+
+#define LOGIN_SOME                                                                                 \
+	80e6           /* ns: logins that take so long are a cause, if they are much of the time   \
+			*/
+#define LOGIN_LONG 1e9 /* ns: they are one */
+#define LOGIN_LATE 4e9 /* ns: PAM refuses after 2 s, and chance makes that up to 3 */
+#define LOGIN_HARM 0.1 /* of the requests' time: less is none */
+
 struct logins {
 	double ended, ended_ns; /* that succeeded */
 	double refused;
@@ -84,6 +93,22 @@ static double oldest_ns(const struct measure *m)
 	return 0;
 }
 
+/*
+ * One that has no answer yet may be of a wrong password: slow logins are shown by others, or not,
+ * unless all of it is too little to harm.
+ */
+static void may_be_refused(struct measure *m, const struct logins *l)
+{
+	static const char why[] =
+	    "a login has had no answer for less time than PAM takes to refuse one";
+	double most = fmin(l->ended_ns + l->pending_ns, l->all_ns);
+
+	run_figure_who(m->out, RUN_FIGURE_LOGIN, "%s", why);
+	run_figure_who(m->out, RUN_FIGURE_LOGIN_WAIT, "%s", why);
+	if (most < LOGIN_HARM * m->all_ns)
+		measure_share(m, RUN_FIGURE_LOGIN_WAIT, most);
+}
+
 void measure_logins(struct measure *m)
 {
 	struct logins l = { 0 };
@@ -104,9 +129,13 @@ void measure_logins(struct measure *m)
 		run_figure_set(m->out, RUN_FIGURE_LOGIN_MEAN, mean);
 	if (oldest > 0)
 		run_figure_set(m->out, RUN_FIGURE_LOGIN_OLDEST, oldest);
+	measure_share(m, RUN_FIGURE_LOGIN_LOAD, l.all_ns);
+	if (oldest >= LOGIN_SOME && oldest < LOGIN_LATE && mean < LOGIN_LONG) {
+		may_be_refused(m, &l);
+		return;
+	}
 	if (l.ended > 0 || oldest > 0)
 		run_figure_set(m->out, RUN_FIGURE_LOGIN, mean > oldest ? mean : oldest);
 	waits = l.ended_ns + l.pending_ns;
-	measure_share(m, RUN_FIGURE_LOGIN_LOAD, l.all_ns);
 	measure_share(m, RUN_FIGURE_LOGIN_WAIT, waits < l.all_ns ? waits : l.all_ns);
 }

@@ -7,6 +7,7 @@
 #include "doctor/figures/kinds.h"
 #include "doctor/figures/measure_priv.h"
 #include "doctor/figures/sessions.h"
+#include "doctor/rules/rules.h"
 
 #include <errno.h>
 #include <math.h>
@@ -61,6 +62,25 @@ static void measure_sum_up(struct measure *m)
 }
 
 /*
+ * Clients whose connections are not seen may have waited so, too: what is no harm without them, and
+ * may be with them, is not known.
+ */
+static void network_share(const struct measure *m, enum run_figure which, double part, double all,
+			  double harm)
+{
+	struct run_figures *f = m->out;
+	double unseen = f->value[RUN_FIGURE_TCP_UNSEEN];
+	double most = part / all * (1 - unseen) + unseen;
+
+	run_figure_share(f, which, part, all);
+	if (!f->known[which] || f->value[which] >= harm || most < harm)
+		return;
+	f->known[which] = false;
+	run_figure_who(f, which, "the connections of %s are not seen",
+		       f->who[RUN_FIGURE_TCP_UNSEEN]);
+}
+
+/*
  * Replies on their way, round trips and delayed acknowledgements are in no request's time, but
  * clients wait for them.
  */
@@ -74,10 +94,11 @@ static void look_network(struct measure *m)
 	if (!f->known[RUN_FIGURE_DRAIN] || !f->known[RUN_FIGURE_TRIP_CLIENTS] ||
 	    !f->known[RUN_FIGURE_BUSY] || !f->known[RUN_FIGURE_NET])
 		return;
-	run_figure_share(m->out, RUN_FIGURE_NET_WAIT, drain + busy * f->value[RUN_FIGURE_NET], all);
-	run_figure_share(m->out, RUN_FIGURE_TRIPS_WAIT, trips, all);
+	network_share(m, RUN_FIGURE_NET_WAIT, drain + busy * f->value[RUN_FIGURE_NET], all,
+		      NET_WAIT_HARM);
+	network_share(m, RUN_FIGURE_TRIPS_WAIT, trips, all, TRIPS_WAIT_HARM);
 	if (f->known[RUN_FIGURE_ACK_CLIENTS])
-		run_figure_share(m->out, RUN_FIGURE_ACKS_WAIT, acks, all);
+		network_share(m, RUN_FIGURE_ACKS_WAIT, acks, all, ACKS_WAIT_HARM);
 }
 
 static int measure_requests(struct measure *m)

@@ -180,6 +180,17 @@ static void set_timed_out(const struct rx_figures *x, const struct hist *h, doub
 	run_figure_share(x->out, RUN_FIGURE_TIMED_GUESS, timed - fmin(t.ns, all) * share, all);
 }
 
+/* The first error that a client of ours saw: rx notes it with how often calls failed. */
+static void say_failed(const struct rx_figures *x)
+{
+	static const char first[] = "the first: ";
+	const char *note = run_note_find(&x->run->warnings, "failed");
+	const char *error = note ? strstr(note, first) : NULL;
+
+	if (error)
+		run_figure_who(x->out, RUN_FIGURE_FAILED, "%s", error + strlen(first));
+}
+
 static void set_own_times(const struct rx_figures *x, const struct hist *h)
 {
 	double all = hist_mean(h) * (double)h->n, slow = 0;
@@ -192,6 +203,7 @@ static void set_own_times(const struct rx_figures *x, const struct hist *h)
 	run_figure_set(x->out, RUN_FIGURE_REQUESTS, (double)h->n);
 	run_figure_share(x->out, RUN_FIGURE_FAILED, (double)doctor_rx_metric(x, METRIC_ERRORS),
 			 (double)doctor_rx_metric(x, METRIC_OPS));
+	say_failed(x);
 	run_figure_share(x->out, RUN_FIGURE_RATE, (double)h->n * NS_PER_S, x->ns);
 	run_figure_share(x->out, RUN_FIGURE_BUSY, all, x->ns);
 	run_figure_set(x->out, RUN_FIGURE_MEAN, hist_mean(h));

@@ -39,8 +39,9 @@ static void put_refused(struct run_figures *out, const struct run *r, double ref
 {
 	if (!(refused > 0) && !r->limit.sessions && !r->limit.tells) {
 		if (r->limit.changed)
-			run_figure_who(out, RUN_FIGURE_REFUSED,
-				       "the configuration was changed after the server began");
+			run_figure_who(
+			    out, RUN_FIGURE_REFUSED,
+			    "the configuration may have been changed after the server began");
 		else
 			run_figure_who(out, RUN_FIGURE_REFUSED,
 				       "how many sessions the server may have is not known");

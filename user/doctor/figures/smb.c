@@ -311,6 +311,8 @@ static void put_shares(struct run_figures *out, enum run_figure which, const str
 	const char *why = run_note_find(&r->server, RUN_SMB_CONF);
 
 	if (!r->shares.known) {
+		if (why && strncmp(why, "not visible", strlen("not visible")) != 0)
+			why = "the configuration may have been changed after a session began";
 		run_figure_who(out, which, "%s", why ? why : "the settings are not known");
 		return;
 	}

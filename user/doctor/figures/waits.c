@@ -151,12 +151,13 @@ static bool is_held(const struct measure *m)
 
 /*
  * What it did for requests from before the watch is not seen one by one: for so much of the time it
- * was at work. Of a wait of which nothing was seen all is a stop if a process of the CNID server
- * was found stopped at the end, or else no more than its processes were stopped meanwhile.
+ * was at work, unless one is paused: then it was another one, of another volume. Of a wait of which
+ * nothing was seen all is a stop if a process of the CNID server was found stopped at the end, or
+ * else no more than its processes were stopped meanwhile.
  */
 static struct cnid_wait look_inside(const struct measure *m)
 {
-	double older = m->before_ns[ACCOUNT_CNID] * backend_cpu(m);
+	double older = is_held(m) ? 0 : m->before_ns[ACCOUNT_CNID] * backend_cpu(m);
 	struct cnid_wait w = { .ns = measure_inside_ns(m) };
 	double unseen, held;
 

@@ -33,7 +33,10 @@ int doctor_machine(struct run_figures *out, const struct doctor_machine *m);
  */
 void doctor_used(bool *used, const struct filesystem *volume, const uint64_t *busy_ns, size_t n);
 
-/* How full the volumes are that clients use. */
+/* On how many file systems all volumes lie: requests are refused on any of them. */
+void doctor_apart(struct run_figures *out, const struct filesystem *volume, size_t n);
+
+/* How full the volumes are that clients use; where requests were refused, all volumes. */
 void doctor_room(struct run_figures *out, const struct filesystem *volume, size_t n);
 
 /* Whether one of all volumes is read-only: requests that are refused take no time there. */

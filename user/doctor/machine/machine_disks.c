@@ -186,23 +186,51 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 			       u.who->pid, fmin(u.most, u.others) / 1e6 * MACHINE_NS_PER_S / b->ns);
 }
 
-/* ---- the busiest ---- */
+/* ---- the one that counts ---- */
 
-static void rebuild(const struct machine_between *b)
+/* A RAID below a volume; NULL: none is being rebuilt. */
+static const char *being_rebuilt(const struct machine_between *b, const struct filesystem *fs,
+				 char *what, size_t len)
+{
+	for (size_t k = 0; k < fs->below.n; k++)
+		if (devices_rebuild(what, len, b->after->mdstat, fs->below.name[k]))
+			return fs->below.name[k];
+	return NULL;
+}
+
+/* A RAID that is being rebuilt below a volume on this device, which keeps it busy. */
+static const char *rebuilt_on(const struct machine_between *b, const char *device, char *what,
+			      size_t len)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; !name && i < b->m->n_volumes; i++)
+		for (size_t k = 0; !name && k < b->m->volume[i].below.n; k++)
+			if (!strcmp(b->m->volume[i].below.name[k], device))
+				name = being_rebuilt(b, &b->m->volume[i], what, len);
+	return name;
+}
+
+static void rebuild(const struct machine_between *b, const char *device)
 {
 	char what[64];
+	const char *name = rebuilt_on(b, device, what, sizeof(what));
 
-	run_figure_set(b->out, RUN_FIGURE_DEVICE_REBUILD, 0);
-	for (size_t i = 0; i < b->m->n_volumes; i++)
-		for (size_t k = 0; k < b->m->volume[i].below.n; k++) {
-			const char *name = b->m->volume[i].below.name[k];
+	run_figure_set(b->out, RUN_FIGURE_DEVICE_REBUILD, name != NULL);
+	if (name)
+		run_figure_who(b->out, RUN_FIGURE_DEVICE_REBUILD, "%s %s", name, what);
+}
 
-			if (!devices_rebuild(what, sizeof(what), b->after->mdstat, name))
-				continue;
-			run_figure_set(b->out, RUN_FIGURE_DEVICE_REBUILD, 1);
-			run_figure_who(b->out, RUN_FIGURE_DEVICE_REBUILD, "%s %s", name, what);
-			return;
-		}
+/* As the causes need it: one that is busy and slow is not hidden by one that is busier and fast,
+ * nor one that is rebuilt by another. */
+static unsigned int disk_fit(const struct machine_between *b, const struct disk_work *d)
+{
+	bool busy = d->busy_ms * 1e6 >= DEVICE_BUSY_MUCH * b->ns;
+	char what[64];
+
+	if (busy && rebuilt_on(b, d->name, what, sizeof(what)))
+		return 2;
+	return busy && d->n > 0 && d->ms * 1e6 >= DEVICE_TIME_LONG * d->n;
 }
 
 static void no_devices(const struct machine_between *b)
@@ -218,6 +246,7 @@ static void no_devices(const struct machine_between *b)
 void machine_disks(const struct machine_between *b)
 {
 	struct disk_work most = { .busy_ms = -1 }, one;
+	unsigned int fit, best = 0;
 
 	if (!machine_has_devices(b->m)) {
 		no_devices(b);
@@ -226,9 +255,13 @@ void machine_disks(const struct machine_between *b)
 	for (size_t i = 0; i < b->after->devices.n; i++) {
 		const struct devices_entry *d = &b->after->devices.entry[i];
 
-		if (machine_volume_on(b->m, d->name) && disk_work(&one, b, d) &&
-		    one.busy_ms > most.busy_ms)
-			most = one;
+		if (!machine_volume_on(b->m, d->name) || !disk_work(&one, b, d))
+			continue;
+		fit = disk_fit(b, &one);
+		if (fit < best || (fit == best && one.busy_ms <= most.busy_ms))
+			continue;
+		most = one;
+		best = fit;
 	}
 	if (most.busy_ms >= 0) {
 		double ms = b->ns / 1e6;
@@ -239,6 +272,6 @@ void machine_disks(const struct machine_between *b)
 		run_figure_share(b->out, RUN_FIGURE_DEVICE_TIME, most.ms * 1e6, most.n);
 		run_figure_share(b->out, RUN_FIGURE_DEVICE_QUEUE, most.queue_ms, ms);
 		disk_others(b, &most);
+		rebuild(b, most.name);
 	}
-	rebuild(b);
 }

@@ -14,6 +14,9 @@ static const char *no_limit(const struct cgroup_folder *f, const char *none)
 {
 	if (!f->version)
 		return "the server's cgroup was not found";
+	if (f->apart)
+		return "the server's processes are in several cgroups, and one of these is looked "
+		       "at";
 	if (f->more_limits)
 		return "its cgroup has more limits than are looked at, or the counts of one cannot "
 		       "be read";
@@ -23,7 +26,7 @@ static const char *no_limit(const struct cgroup_folder *f, const char *none)
 /* Whether each limit of its groups is known: else there may be one that counts more. */
 static bool has_all(const struct cgroup_folder *f)
 {
-	return f->whole && !f->more_limits;
+	return f->whole && !f->more_limits && !f->apart;
 }
 
 /* Of limits of which not all are known: what these do is known if it alone is so much. */
@@ -202,7 +205,7 @@ static void memory_limits(const struct machine_between *b)
 static bool own_grown(const struct machine_between *b, bool before, bool after, uint64_t then,
 		      uint64_t now)
 {
-	return before && after && now >= then &&
+	return before && after && now >= then && !b->after->groups.memory.apart &&
 	       !strcmp(b->before->groups.memory.path, b->after->groups.memory.path);
 }
 
@@ -217,8 +220,7 @@ static void stall(const struct machine_between *b, enum run_figure which, bool k
 static void own_group(const struct machine_between *b)
 {
 	const struct cgroup_limits *then = &b->before->groups, *now = &b->after->groups;
-	const char *why = now->memory.version ? "the server is in no cgroup of its own"
-					      : "the server's cgroup was not found";
+	const char *why = no_limit(&now->memory, "the server is in no cgroup of its own");
 
 	if (own_grown(b, then->has_kills, now->has_kills, then->kills, now->kills))
 		run_figure_set(b->out, RUN_FIGURE_MEMORY_KILLS, (double)(now->kills - then->kills));
@@ -236,6 +238,17 @@ static void own_group(const struct machine_between *b)
 	      own_grown(b, then->has_io_stall, now->has_io_stall, then->io_stall_us,
 			now->io_stall_us),
 	      now->io_stall_us - then->io_stall_us);
+}
+
+/* Of what the whole machine did, the share that its own cgroup did not. */
+static void elsewhere(struct run_figures *out, enum run_figure which, enum run_figure all,
+		      enum run_figure own)
+{
+	if (out->known[all] && out->known[own])
+		run_figure_share(out, which, fmax(out->value[all] - out->value[own], 0),
+				 out->value[all]);
+	else if (!out->known[own])
+		run_figure_who(out, which, "%s", out->who[own]);
 }
 
 /* ---- limits of devices ---- */
@@ -323,5 +336,8 @@ void machine_groups(const struct machine_between *b)
 	quotas(b);
 	memory_limits(b);
 	own_group(b);
+	elsewhere(b->out, RUN_FIGURE_MEMORY_ELSEWHERE, RUN_FIGURE_PRESSURE_MEMORY,
+		  RUN_FIGURE_MEMORY_STALL);
+	elsewhere(b->out, RUN_FIGURE_REREAD_ELSEWHERE, RUN_FIGURE_REREAD, RUN_FIGURE_MEMORY_REREAD);
 	io_limits(b);
 }

@@ -30,6 +30,14 @@
 #define NET_HARM       0.4
 #define CNID_WAIT_HARM 0.4
 
+/* Of the time of a brick's io-threads, what they are at work: there are too few. */
+#define IO_THREADS_MANY 0.8
+
+/* Of what clients wait for: a way from here on, round trips or delayed acknowledgements. */
+#define NET_WAIT_HARM   0.3
+#define TRIPS_WAIT_HARM 0.2
+#define ACKS_WAIT_HARM  0.2
+
 /* Of clients: below these the way to them is not slow, nor what they send late. */
 #define SLOW_REPLY      5e6 /* ns that a reply is on its way */
 #define SLOW_TRIP       2e6 /* ns of a round trip */

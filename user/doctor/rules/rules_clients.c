@@ -20,7 +20,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-link", .name = "slow link to a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 15e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, SLOW_REPLY)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
+		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 15e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, SLOW_REPLY)), HARM(NET_WAIT, NET_WAIT_HARM), REASONS(F(TRIPS_WAIT), F(TCP_UNSEEN)),
 		EVIDENCE(F(NET_WAIT), F(LINK), F(LINK_RATE), F(LINK_QUEUE), F(LINK_RTT), F(LINK_RTT_LEAST)),
 		.says = "the way to a client is slow: replies were on their way to it for {link} of its time, at {link_rate}[: {link.who}]",
 		.todo = "look at the way: Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s, a link that others fill",
@@ -29,7 +29,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-upload", .name = "slow link from a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(UPLOAD, MUCH_UPLOAD), MOST(UPLOAD_RATE, 15e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
+		TESTS(LEAST(UPLOAD, MUCH_UPLOAD), MOST(UPLOAD_RATE, 15e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, NET_WAIT_HARM), REASONS(F(TRIPS_WAIT), F(TCP_UNSEEN)),
 		EVIDENCE(F(NET_WAIT), F(UPLOAD), F(UPLOAD_RATE), F(UPLOAD_RTT), F(NET)),
 		.says = "what a client writes comes slowly: for {upload} of its time a request of it was in the server whose rest had not come yet; {upload_rate} came from it[: {upload.who}]",
 		.todo = "look at the way from it (Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s, a link that others fill), and at that client's own CPU and disk: which of them is slow is not seen from the server",
@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "client-window", .name = "slow readers", .kind = DOCTOR_WORK,
-		TESTS(LEAST(WINDOW, 0.3), MOST(WINDOW_LOST, 0.01), MOST(TAKING, NET_HARM)), HARM(NET_WAIT, 0.3), UNSURE,
+		TESTS(LEAST(WINDOW, 0.3), MOST(WINDOW_LOST, 0.01), MOST(TAKING, NET_HARM)), HARM(NET_WAIT, NET_WAIT_HARM), UNSURE,
 		EVIDENCE(F(NET_WAIT), F(WINDOW), F(TAKING), F(WINDOW_LOST), F(BUSY)),
 		.says = "a client takes replies more slowly than the server sends them: its TCP window was closed {window} of the time[: {window.who}]",
 		.todo = "look at that client: its CPU, the disk it writes to, and what relays its traffic",
@@ -56,7 +56,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "round-trips", .name = "round trips", .kind = DOCTOR_WORK,
-		TESTS(LEAST(TRIPS, 0.25), LEAST(TRIP_RTT, SLOW_TRIP), MOST(TRIP_BUSY, 0.4), MOST(UNREAD, 5e6)), HARM(TRIPS_WAIT, 0.2),
+		TESTS(LEAST(TRIPS, 0.25), LEAST(TRIP_RTT, SLOW_TRIP), MOST(TRIP_BUSY, 0.4), MOST(UNREAD, 5e6)), HARM(TRIPS_WAIT, TRIPS_WAIT_HARM), REASONS(F(TCP_UNSEEN)),
 		EVIDENCE(F(TRIPS_WAIT), F(TRIPS), F(TRIP_RTT), F(TRIP_RATE), F(TRIP_BUSY), F(UNREAD)),
 		.says = "round trips on the network take {trips} of a client's time, at least {trip_rtt} each (1,000 of them {trip_1000}); the server works for it {trip_busy} of the time[: {trips.who}][; they are {action_trips} of the time of the load's actions]",
 		.todo = "a shorter way (wire for Wi-Fi, no VPN), or fewer requests: copy one archive for many small files, list in columns without previews",
@@ -65,7 +65,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "delayed-acks", .name = "delayed acknowledgements", .kind = DOCTOR_WORK,
-		TESTS(LEAST(ACKS, 0.5), MOST(ACKS_RATE, ACKS_RATE_MOST), MOST(ACKS_RTT, 5e6), MOST(ACKS_BUSY, 0.4), MOST(UNREAD, 20e6)), HARM(ACKS_WAIT, 0.2),
+		TESTS(LEAST(ACKS, 0.5), MOST(ACKS_RATE, ACKS_RATE_MOST), MOST(ACKS_RTT, 5e6), MOST(ACKS_BUSY, 0.4), MOST(UNREAD, 20e6)), HARM(ACKS_WAIT, ACKS_WAIT_HARM), REASONS(F(TCP_UNSEEN)),
 		EVIDENCE(F(ACKS_WAIT), F(ACKS), F(ACKS_RATE), F(ACKS_RTT), F(ACKS_BUSY)),
 		.says = "a client sends a request in pieces, and waits 40ms for an acknowledgement before the last: {acks} of its requests; round trips take {acks_rtt}[: {acks.who}]",
 		.todo = "on that client, or a relay that its traffic passes: a program that sends without TCP_NODELAY (Nagle's algorithm against delayed acknowledgements)",
@@ -99,6 +99,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "ask what that user does; renice that afpd",
 		.disproof = "others are as slow when that session is idle",
 		.next = "afpscope record -p {port} -d 30",
+	},
+	{
+		.key = "unseen-clients", .name = "connections that are not seen", .kind = DOCTOR_NOTE,
+		TESTS(LEAST(TCP_UNSEEN, 0.1)), NO_HARM,
+		.fact = "the connections of {tcp_unseen.who} are not seen: they are in another network namespace, or were short; what is said of the network is true of the others only",
 	},
 	{
 		.key = "relay", .name = "relayed connections", .kind = DOCTOR_NOTE,

@@ -28,9 +28,9 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "threads", .name = "shortage of io-threads", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(IO_THREADS_BUSY, 0.8), LEAST(WAIT_THREAD, 0.3)), HARM(WAIT_THREAD, 0.3), UNSURE,
+		TESTS(LEAST(IO_THREADS_BUSY, IO_THREADS_MANY), LEAST(WAIT_THREAD, 0.3)), HARM(WAIT_THREAD, 0.3), UNSURE,
 		EVIDENCE(F(WAIT_THREAD), F(IO_THREADS), F(IO_THREADS_BUSY), F(WAIT_DISK), F(MEAN)),
-		.says = "all io-threads of the bricks are at work: {io_threads} of them, {io_threads_busy} of the time; for {wait_thread} of all request time no thread worked on the requests",
+		.says = "all io-threads of the bricks, or of one of them, are at work: there are {io_threads}, busy for {io_threads_busy} of the time; for {wait_thread} of all request time no thread worked on the requests",
 		.todo = "raise it: gluster volume set VOLUME performance.io-thread-count N; where they wait for disks (wait_disk), faster disks",
 		.disproof = "with twice as many io-threads requests take as long",
 		.next = "gluster volume get VOLUME performance.io-thread-count",

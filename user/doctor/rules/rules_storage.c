@@ -10,7 +10,7 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "disk-full", .name = "full disk", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001)), HARM(DISK_FULL_SHARE, 0.001),
+		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(DISK_FULL), F(DISK_FULL_SHARE), F(ROOM), F(ROOM_BYTES)),
 		.says = "requests refused because a disk is full: {disk_full}[, most of them {disk_full.who}][; {room_bytes} ({room}) are free of {room.who}]",
 		.todo = "free space on the volume",
@@ -19,7 +19,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "read-only", .name = "read-only file system", .kind = DOCTOR_FAILS,
-		TESTS(ANY(READ_ONLY), LEAST(LOCKED, 1)), HARM(LOCKED_SHARE, 0.001),
+		TESTS(ANY(READ_ONLY), LEAST(LOCKED, 1), MOST(FILE_SYSTEMS_ALL, 2)), HARM(LOCKED_SHARE, 0.001),
 		EVIDENCE(F(LOCKED), F(LOCKED_SHARE)),
 		.says = "requests refused because a volume is read-only: {locked}[, most of them {locked.who}]; the file system of {read_only.who} is mounted read-only",
 		.todo = "look in the kernel's log for the reason: a file system with errors is made read-only; then fsck and mount it again",
@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "disk-files", .name = "no inodes left", .kind = DOCTOR_FAILS,
-		TESTS(MOST(ROOM_FILES, 0.001), LEAST(DISK_FULL, 1)), HARM(DISK_FULL_SHARE, 0.001),
+		TESTS(MOST(ROOM_FILES, 0.001), LEAST(DISK_FULL, 1), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(ROOM_FILES), F(DISK_FULL), F(ROOM)),
 		.says = "no more files can be made on a volume: {room_files} of its inodes are free[; requests refused: {disk_full}]",
 		.todo = "remove files, or make the file system anew with more inodes",
@@ -71,9 +71,9 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "memory", .name = "shortage of memory", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, MEMORY_HITS_LEAST)), HARM(WAIT_DISK, 0.2), WORTH_US(200), REASONS(F(SYNC)),
-		EVIDENCE(F(WAIT_DISK), F(MEMORY_FREE), F(PRESSURE_MEMORY), F(SWAPPED_IN), F(READ)),
-		.says = "the machine is short of memory: {memory_free} of it is free, programs waited for it {pressure_memory} of the time[; {swapped_in} pages were read from swap]; requests waited for files for {wait_disk} of all request time",
+		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, MEMORY_HITS_LEAST), MOST(MEMORY_ELSEWHERE, 0.5)), HARM(WAIT_DISK, 0.2), WORTH_US(200), REASONS(F(SYNC)),
+		EVIDENCE(F(WAIT_DISK), F(MEMORY_FREE), F(PRESSURE_MEMORY), F(MEMORY_STALL), F(SWAPPED_IN), F(READ)),
+		.says = "the machine is short of memory: {memory_free} of it is free, programs waited for it {pressure_memory} of the time[, those of the server's cgroup {memory_stall}][; {swapped_in} pages were read from swap]; requests waited for files for {wait_disk} of all request time",
 		.todo = "more memory, or fewer other programs",
 		.disproof = "memory is free (free -m: available) while requests are slow, and nothing is read from swap",
 		.next = "vmstat 1 5; free -m",
@@ -107,7 +107,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "rebuild", .name = "RAID that is being rebuilt", .kind = DOCTOR_WAIT,
-		TESTS(ANY(DEVICE_REBUILD), LEAST(DEVICE_BUSY, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(200), UNSURE,
+		TESTS(ANY(DEVICE_REBUILD), LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH)), HARM(WAIT_DISK, 0.25), WORTH_US(200), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(MEAN)),
 		.says = "a RAID below a volume is being rebuilt or checked ({device_rebuild.who}); requests waited for files and disks for {wait_disk} of all request time[; {device_busy.who} was busy {device_busy} of the time]",
 		.todo = "let it end, or slow it down: /proc/sys/dev/raid/speed_limit_max",
@@ -117,7 +117,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-writers", .name = "other programs on the disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, 0.5), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
+		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(MEAN)),
 		.says = "other programs moved up to {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks for {wait_disk} of all request time",
 		.todo = "move that program's work to another disk or another hour, or lower its priority (ionice -c3, IOWeight=)",
@@ -135,7 +135,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, DISK_HARM), UNSURE,
+		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(IO_LIMIT, 0.6), MOST(REREAD_ELSEWHERE, 0.5)), HARM(WAIT_DISK, DISK_HARM), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(MEMORY_FREE), F(DEVICE_BUSY), F(MEAN)),
 		.says = "files do not stay in memory: {memory_free} of the machine's memory is free, requests read {read} from disks, and {reread} are read again soon after memory had dropped them; requests waited for files for {wait_disk} of all request time",
 		.todo = "more memory, or fewer other programs that read much",
@@ -144,7 +144,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), LEAST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
+		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), LEAST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
 		EVIDENCE(F(WAIT_DISK), F(SYNC), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]; {device_busy.who} was busy {device_busy} of the time, an access took {device_time} on average[; {read} were read from disks]",
 		.todo = "more memory if the same files are read again and again; else a faster disk, or see which program keeps it busy",
@@ -153,7 +153,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
+		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), MOST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
 		EVIDENCE(F(WAIT_DISK), F(SYNC), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]; {device_busy.who} was busy {device_busy} of the time, an access took {device_time} on average",
 		.todo = "a faster disk (where fsync waits, one with a write cache that survives a power loss), or see which program keeps it busy",

@@ -228,6 +228,30 @@ static void look_at_folder(struct run_figures *out, pid_t pid, const char *root,
 		run_figure_who(out, RUN_FIGURE_CNID_FOLDER, "%s: %s", f.path + strlen(root), f.why);
 }
 
+static void look_at_metad(struct run_figures *out, pid_t cnid_metad)
+{
+	look_whether_held(out, cnid_metad, "cnid_metad");
+	procfs_each_child(cnid_metad, look_at_child, out);
+}
+
+/* Where and how the server asks for CNIDs is not what its settings say now: only that a CNID server
+ * of its own runs is known. */
+static void look_anew(struct run_figures *out, const struct servers_entry *s)
+{
+	static const enum run_figure which[] = { RUN_FIGURE_CNID_DOWN, RUN_FIGURE_CNID_HELD,
+						 RUN_FIGURE_CNID_FOLDER, RUN_FIGURE_CNID_MYSQL };
+	struct procstat st;
+
+	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++)
+		run_figure_who(out, which[i], SETTINGS_MAY_DIFFER);
+	if (!s->cnid_metad || procstat_read(&st, s->cnid_metad) || !procstat_lives(&st))
+		return;
+	run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
+	run_figure_who(out, RUN_FIGURE_CNID_DOWN, "%s", "");
+	run_figure_who(out, RUN_FIGURE_CNID_HELD, "%s", "");
+	look_at_metad(out, s->cnid_metad);
+}
+
 void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
 		    const struct settings *set)
 {
@@ -239,6 +263,10 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
 	take_settings(&is, &set->conf, set->version);
+	if (settings_may_differ(set, s)) {
+		look_anew(out, s);
+		return;
+	}
 	/* Sessions open the database themselves: there is no CNID server. */
 	if (!is.dbd && !is.mysql) {
 		run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
@@ -246,10 +274,8 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
 	}
 	if (is.dbd && is.local)
 		look_for_listener(out, &is, pid);
-	if (is.dbd && is.local && s->cnid_metad) {
-		look_whether_held(out, s->cnid_metad, "cnid_metad");
-		procfs_each_child(s->cnid_metad, look_at_child, out);
-	}
+	if (is.dbd && is.local && s->cnid_metad)
+		look_at_metad(out, s->cnid_metad);
 	run_figure_set(out, RUN_FIGURE_CNID_MYSQL, is.mysql);
 	if (is.files)
 		look_at_folder(out, pid, root, is.folder);

@@ -137,14 +137,14 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	if (filesystem_stat(&st, root, s->conf))
 		return;
 	if (out->known && out->conf.n_files == 1 &&
-	    !memcmp(&out->time, &st.st_mtim, sizeof(st.st_mtim)) &&
+	    !memcmp(&out->time, &st.st_ctim, sizeof(st.st_ctim)) &&
 	    out->len == (uint64_t)st.st_size)
 		return;
 	if (!out->version)
 		out->version = settings_version_of(pid);
 	afpconf_fini(&out->conf);
 	out->known = !afpconf_read(&out->conf, root, s->conf, afpconf_follows(pid), NULL);
-	out->time = st.st_mtim;
+	out->time = st.st_ctim;
 	out->len = (uint64_t)st.st_size;
 }
 
@@ -157,7 +157,7 @@ void settings_fini(struct settings *s)
 /* From this version on a server that is full says so to the client (FPOpenSession refused). */
 #define TELLS_SINCE 405
 
-static bool is_newer(const struct settings *set, const struct servers_entry *s)
+bool settings_may_differ(const struct settings *set, const struct servers_entry *s)
 {
 	return s->master && conf_is_newer(set->conf.changed_s, s->started);
 }
@@ -171,7 +171,7 @@ void settings_note(struct run *r, const struct settings *set, const struct serve
 		settings_conf(r, &set->conf, set->version);
 	r->limit.tells = set->version >= TELLS_SINCE;
 	/* The server may not have read what was changed since it began. */
-	r->limit.changed = set->known && is_newer(set, s);
+	r->limit.changed = set->known && settings_may_differ(set, s);
 	if (r->limit.changed)
 		r->limit.sessions = r->limit.cached = 0;
 }
@@ -222,9 +222,8 @@ int settings_show(struct run *r, const struct servers_entry *s)
 			   "not visible: the configuration is not known, or is another user's");
 	else if (!set.known)
 		err_append(text, "not visible: the configuration cannot be read");
-	else if (is_newer(&set, s))
-		err_append(text,
-			   "not visible: the configuration was changed after the server began");
+	else if (settings_may_differ(&set, s))
+		err_append(text, "not visible: " SETTINGS_MAY_DIFFER);
 	else
 		for (size_t i = 0; i < sizeof(settings_shown) / sizeof(settings_shown[0]); i++)
 			if (!settings_put(&set.conf, i, text))

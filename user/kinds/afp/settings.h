@@ -45,7 +45,7 @@ void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 /* Those of a running server. */
 struct settings {
 	bool known;           /* its configuration was read */
-	struct timespec time; /* of the file */
+	struct timespec time; /* of the last change of the file, or of what is kept of it */
 	uint64_t len;
 	struct afpconf conf; /* a partial one where something in it cannot be read */
 	unsigned int version;
@@ -54,6 +54,13 @@ struct settings {
 /* Reads what has changed since the last time; all 0 at first. */
 void settings_read(struct settings *out, const struct servers_entry *s);
 void settings_fini(struct settings *s);
+
+/*
+ * Whether the server may have read something else: its files may have been changed since it began,
+ * and whether somebody told it to read them again is not known.
+ */
+bool settings_may_differ(const struct settings *set, const struct servers_entry *s);
+#define SETTINGS_MAY_DIFFER "the configuration may have been changed after the server began"
 
 /*
  * settings_conf() of these; and r->has_asking, which stays only where the server's sessions ask as

@@ -195,7 +195,9 @@ static const char *why_unseen(const struct run_figures *f, const struct doctor_r
 {
 	enum run_figure lacks = doctor_lacks(f, r);
 
-	return lacks == N_RUN_FIGURES ? "not all was counted" : f->who[lacks];
+	if (lacks != N_RUN_FIGURES)
+		return f->who[lacks];
+	return f->value[RUN_FIGURE_UNCOUNTED] >= 1 ? "not all was counted" : "too few requests";
 }
 
 /* How many rules from the first on are not seen for the same reason as it. */

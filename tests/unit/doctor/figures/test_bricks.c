@@ -5,6 +5,8 @@
  */
 #include "unit/measure_rig.h"
 
+#include "doctor/judge.h"
+
 static const struct run_kind gluster = { .judged = RUN_JUDGED_BRICKS, .has_requests = true };
 
 /* 10 s of a brick: a request of 80 ms; its threads were on a CPU for 10 ms and at a disk for 60. */
@@ -51,6 +53,69 @@ static void what_threads_did_is_a_share_of_request_time(void **state)
 	is(&f, RUN_FIGURE_DISK_FULL_SHARE, 1);
 	/* It is no server of AFP. */
 	assert_false(f.known[RUN_FIGURE_CNID] || f.known[RUN_FIGURE_LOGIN]);
+	done(r);
+}
+
+/* As many threads, and so much work, of two bricks, one of which has so many of these threads. */
+static struct run *two_bricks(uint64_t busy_ms, unsigned int fewest)
+{
+	struct run *r = brick();
+
+	r->threads[0].n = 10;
+	r->threads[0].processes = 2;
+	r->threads[0].fewest = fewest;
+	r->threads[0].cpu_ns = busy_ms * MS;
+	r->phase[0]->ledger.part[0].part.blocked_ns = 0;
+	return r;
+}
+
+static bool may_lack_threads(const struct run_figures *f, bool *out)
+{
+	struct diagnosis d;
+	bool is = false;
+
+	*out = false;
+	assert_int_equal(doctor_judge(&d, f), 0);
+	for (size_t i = 0; i < d.n_open; i++)
+		is |= !strcmp(d.open[i]->key, "threads");
+	for (size_t i = 0; i < d.n_out; i++)
+		*out |= !strcmp(d.out[i]->key, "threads");
+	diagnosis_fini(&d);
+	return is;
+}
+
+/* 10 threads have 100 s in ten: 50 s of work may be all that five of one brick can do. */
+static void a_brick_that_is_idle_does_not_hide_one_whose_threads_are_all_busy(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = two_bricks(50000, 5);
+	bool out;
+
+	(void)state;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_false(f.known[RUN_FIGURE_IO_THREADS_BUSY]);
+	assert_string_equal(f.who[RUN_FIGURE_IO_THREADS_BUSY],
+			    "which of the 2 bricks had how much of the work is not known");
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 1000);
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+	run_figure_set(&f, RUN_FIGURE_WAIT_THREAD, 0.6);
+	assert_true(may_lack_threads(&f, &out));
+	assert_false(out);
+	done(r);
+	/* It is neither where the work is too little for the threads of either. */
+	r = two_bricks(30000, 5);
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_IO_THREADS_BUSY, 0.6);
+	assert_false(f.at_least[RUN_FIGURE_IO_THREADS_BUSY]);
+	done(r);
+	/* All are busy on average: so is the busiest. */
+	r = two_bricks(85000, 1);
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_IO_THREADS_BUSY, 0.85);
+	assert_true(f.at_least[RUN_FIGURE_IO_THREADS_BUSY]);
 	done(r);
 }
 
@@ -122,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_threads_did_is_a_share_of_request_time),
+		cmocka_unit_test(a_brick_that_is_idle_does_not_hide_one_whose_threads_are_all_busy),
 		cmocka_unit_test(no_share_is_more_than_all),
 		cmocka_unit_test(a_brick_that_stands_still_is_known_by_its_threads),
 		cmocka_unit_test(a_tracer_stops_only_threads_that_do_something),

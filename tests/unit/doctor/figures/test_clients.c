@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/figures/clients.c: the figures of one client. */
+/* Tests user/doctor/figures/clients.c, parts.c: the figures of one client. */
 #include "unit/clients_rig.h"
 
 static void round_trips_take_their_number_times_their_length(void **state)
@@ -154,7 +154,7 @@ static void links_of_all_clients_add_up_and_one_is_named(void **state)
 	s->user = strdup("berta");
 	s->requests = 0;
 	drained(r, 0, 0, 0);
-	drained(r, 600000, 0, 9500 * MS); /* nothing measured */
+	drained(r, 600000, 0, 500 * MS); /* nothing measured, and not much */
 	f = measured(r);
 	is(&f, RUN_FIGURE_LINK, 0.2);
 	is(&f, RUN_FIGURE_DRAIN, 0.3);
@@ -369,6 +369,36 @@ static void a_client_that_came_late_is_measured_from_then_on(void **state)
 	is(&f, RUN_FIGURE_TRIP_RATE, 25);
 }
 
+/* A load of two parts, in which each of two clients sent a request every 10 ms: none waits longer
+ * for anything. */
+static void of_several_parts_what_clients_cannot_have_waited_for_is_known(void **state)
+{
+	struct run *r = made();
+	struct run_figures f = { 0 };
+	struct run_phase *p = run_phase(r, 1, 2, "second");
+
+	(void)state;
+	assert_non_null(p);
+	p->complete = true;
+	p->start_ns = (AT + WATCHED) * MS;
+	run_set(p, METRIC_ELAPSED, WATCHED * MS);
+	client(r, 2000, MS);
+	client(r, 2000, MS);
+	run_figure_set(&f, RUN_FIGURE_RATE, 200);
+	doctor_clients(&f, r);
+	is(&f, RUN_FIGURE_ACKS_RATE, 100);
+	assert_true(f.at_least[RUN_FIGURE_ACKS_RATE]);
+	assert_false(f.known[RUN_FIGURE_LINK_REPLY] || f.known[RUN_FIGURE_TRIP_RTT]);
+	/* Ten times as many. */
+	run_figure_set(&f, RUN_FIGURE_RATE, 2000);
+	doctor_clients(&f, r);
+	is(&f, RUN_FIGURE_LINK_REPLY, 1e6);
+	is(&f, RUN_FIGURE_TRIP_RTT, 1e6);
+	assert_false(f.known[RUN_FIGURE_TRIPS] || f.known[RUN_FIGURE_TCP_UNSEEN]);
+	run_fini(r);
+	free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_chatty_client_is_measured_against_all_requests),
 		cmocka_unit_test(a_session_runs_on_a_cpu_or_waits_for_one),
 		cmocka_unit_test(a_client_that_came_late_is_measured_from_then_on),
+		cmocka_unit_test(of_several_parts_what_clients_cannot_have_waited_for_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,6 +163,134 @@ static void pauses_and_delayed_acknowledgements_are_of_whom_they_slow_down(void 
 	is(&f, RUN_FIGURE_PAUSE_BUSY, 0);
 }
 
+/* Carla is as slow as may be, and her connection is not seen. */
+static struct run_session *unseen(struct run *r, uint32_t n, uint64_t pause_ns)
+{
+	struct run_session *s = named(client(r, n, pause_ns), "carla");
+
+	s->bytes_out = 10000000;
+	s->tcp.known = false;
+	return s;
+}
+
+/* Anna is near, and keeps no reply waiting: that says nothing of carla, whoever comes first. */
+static void a_client_that_is_seen_does_not_rule_out_one_that_is_not(void **state)
+{
+	static const enum run_figure may[] = { RUN_FIGURE_TRIPS, RUN_FIGURE_ACKS, RUN_FIGURE_LOST,
+					       RUN_FIGURE_WINDOW, RUN_FIGURE_LINK };
+	struct run_figures f;
+
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct run *r = made();
+
+		for (int i = 0; i < 2; i++) {
+			if (i == first)
+				named(client(r, 600, MS), "anna");
+			else
+				unseen(r, 200, 44 * MS);
+		}
+		f = measured(r);
+		for (size_t i = 0; i < sizeof(may) / sizeof(may[0]); i++) {
+			assert_false(f.known[may[i]]);
+			assert_string_equal(f.who[may[i]],
+					    "the connections of 1 of 2 clients are not seen");
+		}
+		assert_true(f.value[RUN_FIGURE_TCP_UNSEEN] > 0.9);
+		assert_string_equal(f.who[RUN_FIGURE_TCP_UNSEEN],
+				    "1 of 2 clients (25% of all requests)");
+	}
+}
+
+/* A laptop that was closed while it read: the others are well. */
+static void a_client_that_takes_nothing_may_be_asleep(void **state)
+{
+	(void)state;
+	for (int slow = 0; slow < 2; slow++) {
+		struct run *r = made();
+		struct run_session *s = named(client(r, 0, MS), "anna");
+		struct run_figures f;
+
+		s->tcp.window_ns = 10000 * MS;
+		if (slow)
+			named(client(r, 600, MS), "berta")->tcp.window_ns = 4000 * MS;
+		else
+			named(client(r, 600, MS), "berta");
+		f = measured(r);
+		assert_int_equal(f.known[RUN_FIGURE_WINDOW], slow);
+		if (slow)
+			is_bertas(&f, RUN_FIGURE_WINDOW);
+		else
+			assert_non_null(strstr(f.who[RUN_FIGURE_WINDOW], "took none of a reply"));
+	}
+}
+
+/* Berta is slow for all to see: that is said, and who is not seen as well. */
+static void a_client_that_is_not_seen_does_not_hide_one_that_is(void **state)
+{
+	struct run_figures f;
+
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct run *r = made();
+
+		for (int i = 0; i < 2; i++) {
+			if (i == first)
+				named(client(r, 150, 41 * MS), "berta")->tcp.min_rtt_ns = 40 * MS;
+			else
+				unseen(r, 200, 44 * MS);
+		}
+		f = measured(r);
+		is_bertas(&f, RUN_FIGURE_TRIPS);
+		is(&f, RUN_FIGURE_TRIPS, 0.6);
+		is(&f, RUN_FIGURE_TRIP_RTT, 40e6);
+		assert_true(f.value[RUN_FIGURE_TCP_UNSEEN] > 0.5);
+	}
+}
+
+/* Its pauses are too short, or too few, its life too short, its requests too many a second. */
+static void what_cannot_be_of_a_client_that_is_not_seen_stays_known(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	named(client(r, 600, MS), "anna");
+	s = unseen(r, 20, 10 * MS);
+	s->begun_ns = (AT + 5000) * MS;
+	s->ended_ns = (AT + 5090) * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_TRIPS, 0.0012);
+	is(&f, RUN_FIGURE_ACKS, 0);
+	is(&f, RUN_FIGURE_LOST, 0);
+	is(&f, RUN_FIGURE_WINDOW, 0);
+	is(&f, RUN_FIGURE_LINK, 0);
+	r = made();
+	named(client(r, 600, MS), "anna");
+	unseen(r, 6000, MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_TRIPS, 0.0012);
+	is(&f, RUN_FIGURE_ACKS, 0);
+	is(&f, RUN_FIGURE_LINK, 0);
+	assert_false(f.known[RUN_FIGURE_LOST] || f.known[RUN_FIGURE_WINDOW]);
+	/* Also where no other is seen. */
+	r = made();
+	unseen(r, 6000, MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_TRIPS, 0);
+	is(&f, RUN_FIGURE_ACKS, 0);
+	assert_string_equal(f.who[RUN_FIGURE_TRIPS], "at most");
+	assert_false(f.known[RUN_FIGURE_WINDOW] || f.known[RUN_FIGURE_LINK]);
+	/* One that asked for nothing waits for nothing. */
+	r = made();
+	named(client(r, 600, MS), "anna");
+	unseen(r, 0, MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_TCP_UNSEEN, 0);
+	is(&f, RUN_FIGURE_WINDOW, 0);
+}
+
 static void a_session_that_waits_for_a_cpu_does_not_hide_one_that_fills_it(void **state)
 {
 	struct run *r = made();
@@ -192,6 +320,10 @@ int main(void)
 		cmocka_unit_test(a_lossy_window_does_not_hide_one_that_slows_the_server_down),
 		cmocka_unit_test(a_fast_upload_does_not_hide_a_slow_one),
 		cmocka_unit_test(pauses_and_delayed_acknowledgements_are_of_whom_they_slow_down),
+		cmocka_unit_test(a_client_that_is_seen_does_not_rule_out_one_that_is_not),
+		cmocka_unit_test(a_client_that_takes_nothing_may_be_asleep),
+		cmocka_unit_test(a_client_that_is_not_seen_does_not_hide_one_that_is),
+		cmocka_unit_test(what_cannot_be_of_a_client_that_is_not_seen_stays_known),
 		cmocka_unit_test(a_session_that_waits_for_a_cpu_does_not_hide_one_that_fills_it),
 	};
 

@@ -428,10 +428,18 @@ static void a_login_that_goes_on_counts(void **state)
 	r->phase[0]->ledger.n_results = 0;
 	r->phase[0]->ledger.account[0].sum.ns = 80 * MS;
 	r->phase[0]->ledger.account[0].sum.begun = 2;
-	r->phase[0]->ledger.part[0].part.blocked_ns = 4000u * (uint64_t)MS;
+	r->phase[0]->ledger.part[0].part.blocked_ns = 5000u * (uint64_t)MS;
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LOGIN_PENDING, 1);
-	is(&f, RUN_FIGURE_LOGIN, 3940e6);
+	is(&f, RUN_FIGURE_LOGIN, 4940e6);
+	/* So long it may be of a wrong password, which PAM refuses after 1 to 3 s. */
+	r->phase[0]->ledger.part[0].part.blocked_ns = 3000u * (uint64_t)MS;
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOGIN_PENDING, 1);
+	is(&f, RUN_FIGURE_LOGIN_OLDEST, 2940e6);
+	assert_false(f.known[RUN_FIGURE_LOGIN] || f.known[RUN_FIGURE_LOGIN_WAIT]);
+	assert_non_null(strstr(f.who[RUN_FIGURE_LOGIN], "than PAM takes to refuse one"));
 	/* What it was on a CPU, or waited for one, is not its fault, nor is what its helper did. */
 	r->phase[0]->ledger.part[0].part.runq_ns = 50 * MS;
 	r->phase[0]->ledger.part[0].part.blocked_ns = 0;
@@ -510,6 +518,31 @@ static void the_end_of_the_server_is_a_figure_with_its_time(void **state)
 	done(r);
 }
 
+/* Two volumes: one's CNID server is always at work, and the other one's is paused (T): a session
+ * has waited for one of them since before the watch. */
+static void a_paused_cnid_server_is_not_hidden_by_a_busy_one(void **state)
+{
+	(void)state;
+	for (int held = 0; held < 2; held++) {
+		struct run_figures f = { 0 };
+		struct run *r = made();
+		struct run_service *s = run_service(r);
+
+		assert_non_null(s);
+		*s = (struct run_service) { .before = true,
+					    .account = AFS_ACCOUNT_BETWEEN,
+					    .column = ACCOUNT_CNID,
+					    .age_ns = 3600000u * (uint64_t)MS };
+		r->phase[0]->ledger.part[1].role = AFS_ROLE_BACKEND;
+		r->phase[0]->ledger.part[1].part.cpu_ns = 9900u * (uint64_t)MS;
+		run_figure_set(&f, RUN_FIGURE_CNID_HELD, held);
+		assert_int_equal(doctor_measure(&f, r), 0);
+		assert_int_equal(f.value[RUN_FIGURE_CNID_STOPPED] > 0.9, held);
+		assert_int_equal(f.value[RUN_FIGURE_CNID_CPU] > 0.9, !held);
+		done(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +560,7 @@ int main(void)
 		cmocka_unit_test(there_are_as_many_lists_as_folders_that_were_closed),
 		cmocka_unit_test(one_huge_folder_among_small_ones_is_not_ruled_out),
 		cmocka_unit_test(requests_from_before_the_watch_are_in_all_shares),
+		cmocka_unit_test(a_paused_cnid_server_is_not_hidden_by_a_busy_one),
 		cmocka_unit_test(a_wrong_password_is_no_slow_login),
 		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),
 		cmocka_unit_test(questions_asked_again_have_a_share_of_the_work),

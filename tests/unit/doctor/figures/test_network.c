@@ -7,6 +7,7 @@
 
 #include "bpf/hist.h"
 #include "doctor/judge.h"
+#include "doctor/say.h"
 
 /* 10 s in which requests took so long in all, and one client sent 200 of them in pieces. */
 static struct run *in_pieces(uint64_t all_ms)
@@ -75,6 +76,77 @@ static void where_nothing_else_is_waited_for_they_are(void **state)
 	assert_true(f.value[RUN_FIGURE_ACKS_WAIT] > 0.95);
 	assert_true(f.value[RUN_FIGURE_NET_WAIT] < 0.05);
 	assert_true(is_found(&f, "delayed-acks", true));
+	done(r);
+}
+
+/* So many more clients that wait as often, and whose connections are not seen. */
+static void add_unseen(struct run *r, int n)
+{
+	while (n-- > 0) {
+		struct run_session *s = run_session(r), *first = &r->session[0];
+
+		assert_non_null(s);
+		s->requests = first->requests;
+		s->busy_ns = first->busy_ns;
+		s->habit = first->habit;
+	}
+}
+
+static bool may_be(const struct run_figures *f, const char *key)
+{
+	struct diagnosis d;
+	bool is = false;
+
+	assert_int_equal(doctor_judge(&d, f), 0);
+	for (size_t i = 0; i < d.n_open; i++)
+		is |= !strcmp(d.open[i]->key, key);
+	diagnosis_fini(&d);
+	return is;
+}
+
+static void nothing_is_sure_of_a_minority_whose_connections_are_seen(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = in_pieces(200);
+	char text[512];
+
+	(void)state;
+	add_unseen(r, 3);
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_true(is_found(&f, "delayed-acks", false));
+	for (size_t i = 0; i < doctor_rules_count(&f); i++)
+		if (!strcmp(doctor_rule_at(&f, i)->key, "unseen-clients"))
+			doctor_note(text, sizeof(text), &f, doctor_rule_at(&f, i));
+	assert_non_null(strstr(text, "the connections of 3 of 4 clients (75% of all requests) "
+				     "are not seen"));
+	done(r);
+}
+
+/* All is well with the first client: of the others that cannot be told. */
+static void clients_that_are_not_seen_are_not_ruled_out_by_one_that_is(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = in_pieces(200);
+
+	(void)state;
+	r->session[0].tcp.segments = 200;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_false(is_found(&f, "delayed-acks", false) || may_be(&f, "delayed-acks"));
+	done(r);
+	r = in_pieces(200);
+	r->session[0].tcp.segments = 200;
+	add_unseen(r, 1);
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_true(may_be(&f, "delayed-acks") && may_be(&f, "round-trips"));
+	done(r);
+	/* With 200 others that wait for a disk all the time, theirs is little. */
+	r = in_pieces(1000000);
+	r->session[0].tcp.segments = 200;
+	add_unseen(r, 1);
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_false(may_be(&f, "delayed-acks") || may_be(&f, "round-trips"));
 	done(r);
 }
 
@@ -224,6 +296,8 @@ int main(void)
 		cmocka_unit_test(an_upload_hides_no_slow_reader),
 		cmocka_unit_test(one_client_s_delayed_acknowledgements_are_not_what_all_wait_for),
 		cmocka_unit_test(where_nothing_else_is_waited_for_they_are),
+		cmocka_unit_test(nothing_is_sure_of_a_minority_whose_connections_are_seen),
+		cmocka_unit_test(clients_that_are_not_seen_are_not_ruled_out_by_one_that_is),
 		cmocka_unit_test(of_a_load_uploads_may_be_of_before_it),
 		cmocka_unit_test(who_came_later_may_have_uploaded_all_the_time),
 	};

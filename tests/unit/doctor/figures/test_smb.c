@@ -216,6 +216,12 @@ static void folders_are_read_for_names_that_do_not_exist(void **state)
 	/* The settings are not known. */
 	assert_string_equal(found(&f, &sure), "folder-scans");
 	assert_false(sure);
+	/* They are read, but a session may have others. */
+	assert_int_equal(run_note(&r->server, RUN_SMB_CONF, "case sensitive = yes"), 0);
+	measured(&f, r);
+	assert_false(f.known[RUN_FIGURE_CASE_FOLDED]);
+	assert_string_equal(f.who[RUN_FIGURE_CASE_FOLDED],
+			    "the configuration may have been changed after a session began");
 	f = (struct run_figures) { 0 };
 	r->shares.known = true;
 	r->shares.all = r->shares.folded = 2;

@@ -156,6 +156,56 @@ static void a_volume_without_a_device_says_what_it_is_on(void **state)
 		       "/srv/n: No such file or directory");
 }
 
+/* Two volumes: a fast disk is always busy, and one of 40 ms for each access for so much of 10 s. */
+static const struct run_figures *two_disks(struct two_looks *l, uint64_t busy_ms)
+{
+	static struct devices_entry now[4];
+
+	disks_are_seen(l);
+	memcpy(now, disks_then, sizeof(now));
+	now[0].n += 100000;
+	now[0].ms += 10000;
+	now[0].busy_ms += 9900;
+	now[2].n += busy_ms / 40;
+	now[2].ms += busy_ms;
+	now[2].busy_ms += busy_ms;
+	l->after.devices.entry = now;
+	l->after.mdstat[0] = '\0';
+	return looks_between(l);
+}
+
+static void a_fast_disk_that_is_busier_does_not_hide_a_slow_one(void **state)
+{
+	struct two_looks *l = *state;
+	const struct run_figures *f = two_disks(l, 6000);
+
+	figure_is(f, RUN_FIGURE_DEVICE_BUSY, 0.6, "sdc (volume /srv/b)");
+	figure_is(f, RUN_FIGURE_DEVICE_TIME, 40e6, NULL);
+	/* One that is hardly used hides nothing. */
+	f = two_disks(l, 2000);
+	figure_is(f, RUN_FIGURE_DEVICE_BUSY, 0.99, "sda (volume /srv/a)");
+	figure_is(f, RUN_FIGURE_DEVICE_TIME, 0.1e6, NULL);
+}
+
+static void the_rebuilding_of_another_disk_is_not_why_this_one_is_busy(void **state)
+{
+	static const char at_work[] =
+	    "md0 : active raid1 sda[1]\n      [=>.]  recovery = 12.6% (1/8)\n";
+	struct two_looks *l = *state;
+	const struct run_figures *f;
+
+	two_disks(l, 6000);
+	strcpy(l->after.mdstat, at_work);
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_BUSY, 0.99, "sda (volume /srv/a)");
+	figure_is(f, RUN_FIGURE_DEVICE_REBUILD, 1, "md0 recovery 12.6%");
+	/* It pauses, as it does beside other work: then it is no cause. */
+	l->after.devices.entry[0] = disks_then[0];
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_BUSY, 0.6, "sdc (volume /srv/b)");
+	figure_is(f, RUN_FIGURE_DEVICE_REBUILD, 0, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +213,8 @@ int main(void)
 		EACH(the_busiest_of_the_volumes_devices_is_named),
 		EACH(others_are_blamed_for_no_more_than_they_moved),
 		EACH(which_of_two_busy_disks_others_used_is_not_known),
+		EACH(a_fast_disk_that_is_busier_does_not_hide_a_slow_one),
+		EACH(the_rebuilding_of_another_disk_is_not_why_this_one_is_busy),
 		EACH(a_volume_without_a_device_says_what_it_is_on),
 	};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/two_looks.h"
 
+#include "doctor/judge.h"
+
 #define SLICE "/sys/fs/cgroup/srv.slice"
 #define LEAF  SLICE "/a.service"
 
@@ -253,6 +255,101 @@ static void a_limit_of_another_device_does_not_count(void **state)
 	figure_unknown(looks_between(l), RUN_FIGURE_IO_LIMIT, "the limit is new");
 }
 
+/* Where sessions are in other groups, the first process's rule nothing out. */
+static void limits_of_one_of_several_groups_are_not_those_of_all(void **state)
+{
+	static const char apart[] = "the server's processes are in several cgroups, and one of "
+				    "these is looked at";
+	struct two_looks *l = *state;
+	struct cgroup_limits *then = &l->before.groups, *now = &l->after.groups;
+	const struct run_figures *f;
+
+	groups_are_seen(l);
+	then->has_memory_stall = now->has_memory_stall = true;
+	then->has_refaulted = now->has_refaulted = true;
+	figure_is(looks_between(l), RUN_FIGURE_THROTTLED, 0, "no quota");
+	now->cpu.apart = now->memory.apart = now->io.apart = true;
+	f = looks_between(l);
+	figure_unknown(f, RUN_FIGURE_THROTTLED, apart);
+	figure_unknown(f, RUN_FIGURE_MEMORY_HITS, apart);
+	figure_unknown(f, RUN_FIGURE_MEMORY_REREAD, apart);
+	assert_false(f->known[RUN_FIGURE_MEMORY_STALL] || f->known[RUN_FIGURE_MEMORY_ELSEWHERE]);
+	/* What one does is known all the same. */
+	then->n_quotas = now->n_quotas = 1;
+	then->quota[0] = (struct cgroup_quota) { 4, 100, 10, false, 0, LEAF };
+	now->quota[0] = (struct cgroup_quota) { 4, 200, 90, false, 0, LEAF };
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_THROTTLED, 0.8, "4 CPUs, " LEAF);
+	assert_true(f->at_least[RUN_FIGURE_THROTTLED]);
+}
+
+static const struct doctor_finding *named(const struct diagnosis *d, const char *key)
+{
+	for (size_t i = 0; i < d->n_found; i++)
+		if (!strcmp(d->found[i].rule->key, key))
+			return &d->found[i];
+	return NULL;
+}
+
+/* 10 s: programs waited for memory for five of them, and files were read again; the server's group
+ * for so much of either. */
+static struct diagnosis short_of_memory(struct two_looks *l, struct run_figures *f, double own,
+					bool known)
+{
+	struct diagnosis d;
+
+	groups_are_seen(l);
+	l->before.known[MACHINE_PRESSURE_MEMORY] = l->after.known[MACHINE_PRESSURE_MEMORY] = true;
+	l->after.total[MACHINE_PRESSURE_MEMORY] = 5000000;
+	l->before.known[MACHINE_REFAULTED] = l->after.known[MACHINE_REFAULTED] = true;
+	l->after.total[MACHINE_REFAULTED] = 100000;
+	l->before.memory_b = l->after.memory_b = 1000000;
+	l->before.available_b = l->after.available_b = 20000;
+	for (int i = 0; i < 2; i++) {
+		struct cgroup_limits *g = i ? &l->after.groups : &l->before.groups;
+
+		g->has_memory_stall = g->has_refaulted = known;
+		g->memory_stall_us = i ? (uint64_t)(own * 5e6) : 0;
+		g->refaulted = i ? (uint64_t)(own * 1e5) : 0;
+	}
+	*f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_machine(f, &l->m), 0);
+	run_figure_set(f, RUN_FIGURE_REQUESTS, 10000);
+	run_figure_set(f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(f, RUN_FIGURE_UNCOUNTED, 0);
+	run_figure_set(f, RUN_FIGURE_WAIT_DISK, 0.9);
+	run_figure_set(f, RUN_FIGURE_SYNC, 0);
+	run_figure_set(f, RUN_FIGURE_READ, 5e6);
+	assert_int_equal(doctor_judge(&d, f), 0);
+	return d;
+}
+
+/* Another container ran into its own limit, or a batch job fills the memory: the server need not
+ * have waited for any. */
+static void memory_that_others_wait_for_is_not_what_the_server_waits_for(void **state)
+{
+	struct run_figures f;
+	struct diagnosis d = short_of_memory(*state, &f, 0.9, true);
+
+	figure_is(&f, RUN_FIGURE_MEMORY_ELSEWHERE, 0.1, NULL);
+	figure_is(&f, RUN_FIGURE_REREAD_ELSEWHERE, 0.1, NULL);
+	assert_true(named(&d, "memory") && named(&d, "memory")->sure);
+	assert_non_null(named(&d, "rereads"));
+	diagnosis_fini(&d);
+	d = short_of_memory(*state, &f, 0.1, true);
+	assert_true(!named(&d, "memory") && !named(&d, "rereads"));
+	diagnosis_fini(&d);
+	/* Half and half: it may be. */
+	d = short_of_memory(*state, &f, 0.55, true);
+	assert_true(named(&d, "memory") && !named(&d, "memory")->sure);
+	diagnosis_fini(&d);
+	/* Where nobody knows whose wait it was, either. */
+	d = short_of_memory(*state, &f, 0, false);
+	assert_false(f.known[RUN_FIGURE_MEMORY_ELSEWHERE]);
+	assert_true(named(&d, "memory") && !named(&d, "memory")->sure);
+	diagnosis_fini(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +361,8 @@ int main(void)
 		EACH(the_limit_of_memory_that_was_hit_is_named),
 		EACH(counts_of_its_own_group_are_growth),
 		EACH(a_limit_of_another_device_does_not_count),
+		EACH(limits_of_one_of_several_groups_are_not_those_of_all),
+		EACH(memory_that_others_wait_for_is_not_what_the_server_waits_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* A process with a root and a network of its own is the server; its files are invented. */
 #include "kinds/afp/looks.h"
 
+#include "unit/began.h"
 #include "unit/invented_tree.h"
 #include "unit/loopback.h"
 #include "unit/wait.h"
@@ -97,9 +98,9 @@ static void host_begin(struct host *h, void (*server)(uint16_t port), uint16_t p
 	memset(h, 0, sizeof(*h));
 	h->server = child(server, port);
 	h->metad = child(be_metad, 0);
-	h->entry = (struct servers_entry) { .master = h->server,
-					    .conf = CONF,
-					    .cnid_metad = h->metad };
+	h->entry = (struct servers_entry) {
+		.master = h->server, .started = began_now(), .conf = CONF, .cnid_metad = h->metad
+	};
 }
 
 static int kill_child(void *arg, pid_t pid)
@@ -199,6 +200,28 @@ static void a_server_that_nobody_listens_for_is_down(void **state)
 		if (cases[i].who)
 			assert_non_null(strstr(h.f.who[RUN_FIGURE_CNID_DOWN], cases[i].who));
 		assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == 0);
+	}
+}
+
+/* Where the server has not read that port, nobody has to listen there. */
+static void settings_that_it_may_not_have_read_say_nothing_of_its_cnid_server(void **state)
+{
+	struct host h;
+
+	(void)state;
+	for (int metad = 0; metad < 2; metad++) {
+		invented_file(CONF, GLOBAL("cnid server = localhost:4709") "cnid scheme = dbd\n");
+		invented_file(FOLDER "/vol1/file", "");
+		host_begin(&h, be_server, 4700);
+		h.entry.started = 0; /* with the machine */
+		if (!metad)
+			h.entry.cnid_metad = 0;
+		look(&h);
+		assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == (metad ? 0 : -1));
+		assert_true(is(&h, RUN_FIGURE_CNID_HELD) == (metad ? 0 : -1));
+		assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == -1);
+		assert_string_equal(h.f.who[RUN_FIGURE_CNID_FOLDER], SETTINGS_MAY_DIFFER);
+		host_end(&h);
 	}
 }
 
@@ -374,6 +397,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_nobody_listens_for_is_down),
+		cmocka_unit_test(settings_that_it_may_not_have_read_say_nothing_of_its_cnid_server),
 		cmocka_unit_test(a_database_server_is_not_down_while_a_process_of_it_serves),
 		cmocka_unit_test(a_listener_of_ipv6_is_one),
 		cmocka_unit_test(a_stopped_process_of_it_is_named),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/afp/settings.h"
 
+#include "unit/began.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -161,10 +163,9 @@ static void a_program_that_is_cut_while_it_is_read_does_no_harm(void **state)
 	rmdir(folder);
 }
 
-/* Of a server that is this process, whose file is as old as the machine, or newer. */
+/* Of a server that began after its file was written, or before. */
 static void shown(char out[ERR_TEXT_MAX], const char *text, bool is_old)
 {
-	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 	struct servers_entry s = { .master = getpid() };
 	struct run r;
 	int fd;
@@ -173,7 +174,7 @@ static void shown(char out[ERR_TEXT_MAX], const char *text, bool is_old)
 	snprintf(s.conf, sizeof(s.conf), "/tmp/settings-XXXXXX");
 	fd = mkstemp(s.conf);
 	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	assert_int_equal(is_old ? futimens(fd, old) : 0, 0);
+	s.started = is_old ? began_now() : 0;
 	assert_int_equal(settings_show(&r, &s), 0);
 	close(fd);
 	unlink(s.conf);
@@ -204,15 +205,13 @@ static void what_makes_servers_differ_is_shown(void **state)
 	shown(is, "[Global]\n", true);
 	assert_ptr_equal(strstr(is, "cnid scheme = not set; ea = not set; "), is);
 	shown(is, "[Global]\n", false);
-	assert_string_equal(is,
-			    "not visible: the configuration was changed after the server began");
+	assert_string_equal(
+	    is, "not visible: the configuration may have been changed after the server began");
 }
 
 /* What a server that began before the last change has read is not known, with a default or not. */
 static void of_a_file_that_was_changed_no_limit_is_known(void **state)
 {
-	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
-
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		static const char text[] = "[Global]\nmax connections = 30\n"
@@ -226,7 +225,7 @@ static void of_a_file_that_was_changed_no_limit_is_known(void **state)
 		snprintf(s.conf, sizeof(s.conf), "/tmp/settings-XXXXXX");
 		fd = mkstemp(s.conf);
 		assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-		assert_int_equal(i ? 0 : futimens(fd, old), 0);
+		s.started = i ? 0 : began_now();
 		settings_read(&set, &s);
 		settings_note(&r, &set, &s);
 		assert_int_equal(r.limit.changed, i);
@@ -248,7 +247,8 @@ static void of_a_file_that_was_changed_no_limit_is_known(void **state)
 /* netatalk 3.1 reads what its file includes (this process has no library that does not). */
 static void nor_of_one_that_it_includes(void **state)
 {
-	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	static const struct timespec later[2] = { { .tv_sec = INT32_MAX },
+						  { .tv_sec = INT32_MAX } };
 	struct servers_entry s = { .master = getpid() };
 	char more[] = "/tmp/settings-more-XXXXXX", text[100];
 	int fd, more_fd = mkstemp(more);
@@ -261,14 +261,13 @@ static void nor_of_one_that_it_includes(void **state)
 	fd = mkstemp(s.conf);
 	snprintf(text, sizeof(text), "[Global]\ninclude = %s\n", more);
 	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	assert_int_equal(futimens(fd, old), 0);
 	snprintf(text, sizeof(text), "[Global]\nmax connections = 30\n");
 	assert_true(more_fd >= 0 && write(more_fd, text, strlen(text)) == (ssize_t)strlen(text));
-	assert_int_equal(futimens(more_fd, old), 0);
+	s.started = began_now();
 	settings_read(&set, &s);
 	settings_note(&r, &set, &s);
 	assert_true(!r.limit.changed && r.limit.sessions == 30);
-	assert_int_equal(futimens(more_fd, NULL), 0);
+	assert_int_equal(futimens(more_fd, later), 0);
 	settings_read(&set, &s);
 	settings_note(&r, &set, &s);
 	assert_true(r.limit.changed && !r.limit.sessions);
@@ -277,6 +276,41 @@ static void nor_of_one_that_it_includes(void **state)
 	close(more_fd);
 	unlink(s.conf);
 	unlink(more);
+	run_fini(&r);
+}
+
+/* Copied with its times (cp -p, rsync -a, a package), or another file was put in its place. */
+static void a_file_with_an_old_time_may_be_a_new_one(void **state)
+{
+	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct servers_entry s = { .master = getpid() };
+	char other[] = "/tmp/settings-other-XXXXXX";
+	const char text[2][40] = { "[Global]\nmax connections = 30\n",
+				   "[Global]\nmax connections = 40\n" };
+	struct settings set = { 0 };
+	struct run r;
+	int fd;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	snprintf(s.conf, sizeof(s.conf), "/tmp/settings-XXXXXX");
+	for (int i = 0; i < 2; i++) {
+		fd = mkstemp(i ? other : s.conf);
+		assert_true(fd >= 0 && write(fd, text[i], strlen(text[i])) > 0);
+		assert_int_equal(futimens(fd, old), 0);
+		close(fd);
+		settings_read(&set, &s);
+		assert_string_equal(afpconf_find(&set.conf, "Global", "max connections")->value,
+				    "30");
+	}
+	settings_note(&r, &set, &s);
+	assert_true(r.limit.changed && !r.limit.sessions);
+	/* It has the same length and time of its text, and is read all the same. */
+	assert_int_equal(rename(other, s.conf), 0);
+	settings_read(&set, &s);
+	assert_string_equal(afpconf_find(&set.conf, "Global", "max connections")->value, "40");
+	settings_fini(&set);
+	unlink(s.conf);
 	run_fini(&r);
 }
 
@@ -291,6 +325,7 @@ int main(void)
 		cmocka_unit_test(what_makes_servers_differ_is_shown),
 		cmocka_unit_test(of_a_file_that_was_changed_no_limit_is_known),
 		cmocka_unit_test(nor_of_one_that_it_includes),
+		cmocka_unit_test(a_file_with_an_old_time_may_be_a_new_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
