@@ -59,7 +59,8 @@ pages() { # -v: all but those that begin with afpscope; nothing: these
 }
 typed() {
     sed "s|-d 60|-d 3 --port $port|; s|gate before --accept|gate before after --accept|; s|afp://test@localhost/Volume|$url|
-        s|afpscope slow$|& -d 3|; s|afpscope top$|& -n 3|; s|afpscope exporter$|& --once --interval 1|
+        s,afpscope slow$,& -d 3 --port $port,; s,afpscope top$,& -n 3 --port $port,; s,afpscope doctor$,& -d 3 --port $port || [ \$? = 4 ],
+        s,afpscope exporter$,& --once --interval 1 --port $port,
         s|^sudo afpscope|sudo --preserve-env=AFPSCOPE_PASSWORD afpscope|"
 }
 
