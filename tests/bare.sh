@@ -59,7 +59,8 @@ pages() { # -v: all but those that begin with afpscope; nothing: these
 }
 typed() {
     sed "s|-d 60|-d 3 --port $port|; s|gate before --accept|gate before after --accept|; s|afp://test@localhost/Volume|$url|
-        s|afpscope slow$|& -d 3|; s|afpscope top$|& -n 3|; s|afpscope exporter$|& --once --interval 1|
+        s,afpscope slow$,& -d 3 --port $port,; s,afpscope top$,& -n 3 --port $port,; s,afpscope doctor$,& -d 3 --port $port || [ \$? = 4 ],
+        s,afpscope exporter$,& --once --interval 1 --port $port,
         s|^sudo afpscope|sudo --preserve-env=AFPSCOPE_PASSWORD afpscope|"
 }
 
@@ -79,6 +80,9 @@ fi
 all < <(pages -v)
 port=$(within 'sudo tests/server/up.sh forky' | sed -n 's/^AFPD_PORT=//p')
 url=afp://bench1@127.0.0.1:$port/vol1
+# What docs/replay.md says comes before "afpscope replay monday": here users are a load.
+bare_try "sudo --preserve-env=AFPSCOPE_PASSWORD afpscope record --trace --replayable -o monday --port $port -- \
+    afpscope load -n 2 -d 2 --watch=off $url"
 all < <(pages)
 bare_try 'sudo make uninstall'
 exit "$bad"

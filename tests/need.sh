@@ -239,9 +239,10 @@ quiet() { # COMMAND...: its output only where it fails
     out=$("$@" 2>&1 < /dev/null) || die "$* failed: $out"
 }
 
-need() { # NAMES...: install what is missing
+need() { # NAMES...: install what is missing; a name may stand there twice
     local names name missing=() pkgs=()
     for names in "$@"; do
+        [[ " ${missing[*]} " != *" $names "* ]] || continue
         for name in ${names//|/ }; do
             if installed "$name"; then continue 2; fi
         done

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,8 @@ def _say(made: Hidden, path: Path, output: Path) -> None:
     left = [*(["the trace"] if trace else []), *([f"{out:,} fields"] if out else [])]
     if left:
         show.notice(f"bundle: left out: {' and '.join(left)}")
-    show.notice(f"bundle: read it before you send it: afpscope bundle {output} --show")
+    word = shlex.quote(str(output))
+    show.notice(f"bundle: read it before you send it: afpscope bundle {word} --show")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ is complete or not there: it is made aside, under a name that is no run's, and r
 from __future__ import annotations
 
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -75,7 +76,8 @@ def _files(lake: Path) -> dict[str, list[str]]:
             if re.fullmatch(r"\w+", file.stem):
                 out[file.stem].append(str(file))
     if "runs" not in out:
-        raise wrong_use(f"{lake} has no runs: afpscope export RUN... --into {lake} puts them there")
+        word = shlex.quote(str(lake))
+        raise wrong_use(f"{lake} has no runs: afpscope export RUN... --into {word} puts them there")
     return out
 
 

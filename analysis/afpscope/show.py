@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TypeVar
 
 from .errors import OK, UNTRUSTED
+from .typed import typed
 
 T = TypeVar("T")
 PROGRESS_S = 2.0  # what takes longer says how far it is, as often
@@ -49,9 +50,10 @@ def page(text: str) -> str:
 
 
 def notice(text: str) -> None:
-    """A message on standard error. Nothing if that cannot be written."""
+    """A message on standard error, with commands as they are to be typed here. Nothing if that
+    cannot be written."""
     with contextlib.suppress(OSError):
-        print(f"afpscope: {plain(text)}", file=sys.stderr)
+        print(f"afpscope: {plain(typed(text))}", file=sys.stderr)
 
 
 def progress(command: str, what: str, of: Iterable[T], records: int | None = None) -> Iterator[T]:

@@ -43,6 +43,7 @@ from .saved import steps
 from .saved.crowd import MEAN
 from .saved.files import Folder, written
 from .saved.steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
+from .typed import typed
 from .urls import scheme
 
 PASSES_ON = True  # the options of load, of replay, or of rx
@@ -475,8 +476,9 @@ def _end(driver: Driver, whole: bool) -> int:
     if driver.args.format != forms.TEXT:
         outcome.put(found, driver.args.format)
     else:
-        print(outcome.screen(found))
-        print(f"\nMore: afpscope report {driver.folder} -o report.html")
+        print(typed(outcome.screen(found)))
+        folder = shlex.quote(str(driver.folder))
+        print(typed(f"\nMore: afpscope report {folder} -o report.html"))
     if not whole or found.failed:
         return FAILED
     return UNTRUSTED if any(s.exit == UNTRUSTED for s in sweep.steps) else OK

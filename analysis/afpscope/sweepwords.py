@@ -171,7 +171,7 @@ WORDS: dict[str, str] = {
     "spent_database_disk": "waiting for the {database}'s disk",
     "spent_cnid_rest": "requests and answers on their way to and from {helper}",
     "spent_disk": "waiting for files",
-    "spent_log": "writing the log",
+    "spent_log": "waiting for the log",
     "spent_cnid_disk": "{helper} waiting for the disk",
     "spent_lock": "waiting for a lock",
     "spent_cnid_lock": "{helper} waiting for a lock",

@@ -280,7 +280,7 @@ _WORDS: dict[str, str] = {
     "p_disk": "waiting for files",
     "p_cnid": "waiting for the {backend}",
     "p_lock": "waiting for a lock",
-    "p_log": "writing the log",
+    "p_log": "waiting for the log",
     "p_net": "waiting for the client",
     "p_other": "waiting otherwise",
     "p_unread": "unread, waiting for a CPU",

@@ -20,8 +20,8 @@ import pytest
 from afpscope import Failure, Run
 from afpscope.hide import fields
 from afpscope.hide.fields import How
-from afpscope.hide.hide import _spec, hidden
-from afpscope.hide.tokens import key_of
+from afpscope.hide.hide import _Hide, _program, _spec, hidden
+from afpscope.hide.tokens import Tokens, key_of
 from conftest import DATA, Done, Shelf
 from jsonwalk import texts
 
@@ -233,6 +233,60 @@ def test_a_name_that_is_written_otherwise_in_sentences_is_hidden(name: str) -> N
             run |= {"figures": {"mean": {"value": 1.0, "unit": "ns", "who": text}}}
             made = hidden(run, None, KEY).run
             assert "12 %" not in json.dumps([made["warnings"], made["figures"]])
+
+
+# What a name may have that sentences have as well: amounts, phrases, and what parts them. Behind it
+# how it is written in a sentence, if that is otherwise.
+IN_FIELDS = (
+    ("5s", "12h", "1.5", "(disk", "own code"),
+    ("Zo\u00eb; own code, 12 %", "Zoe\u0308; own code, 12 %"),
+    ("A\u030a. 12.5ms (on a CPU)", "\u00c5. 12.5ms (on a CPU)"),
+    ("Zz\ufffd: run queue", "Zz?: run queue"),
+    ("fe80::1%own, 99 %",),
+    ("a b\twaiting for files, 5 s", "a b waiting for files, 5 s"),
+)
+PIECES = (
+    "5s", "12h", "1.5", "disk", "own code", "12 %", "run queue", "12.5ms", "on a CPU", "99 %",
+    "waiting for files", "5 s", "own",
+)  # fmt: skip
+
+
+def filled(sentence: str, name: str) -> Iterator[str]:
+    """With the name at each place of it that parts from the text around it, and figures at all
+    others."""
+    sentence = re.sub(r"[\[\]]", "", sentence)
+    for place in re.finditer(r"(?<![\w}]){(?!n\d)[^{}]*(?<!\.s)}(?![\w{])", sentence):
+        before, after = (
+            re.sub(r"{[^{}]*}", lambda m: "s" if m[0].endswith(".s}") else "7", text)
+            for text in (sentence[: place.start()], sentence[place.end() :])
+        )
+        yield before + name + after
+
+
+def test_a_name_of_a_field_is_hidden_in_each_sentence_of_the_program() -> None:
+    """Wherever it stands in it, as it is or as a terminal is shown it."""
+    run = with_few_sentences()
+    named = [{"user": names[0]} for names in IN_FIELDS] + [{"user": n} for n in IN_FIELDS[0]]
+    run["sessions"] = [run["sessions"][0] | one for one in named]
+    hide, other = _Hide(run, Tokens(KEY)), _Hide(with_few_sentences(), Tokens(KEY))
+    sentences = [s.english for s in _program()[0]._sentences]
+    assert len(sentences) > 500
+    for sentence in sentences:
+        for place, plain in enumerate(filled(sentence, "Qqqq")):
+            without = other._said(plain)
+            for name in (name for names in IN_FIELDS for name in names):
+                said = hide._said([*filled(sentence, name)][place])
+                told = [p for p in PIECES if p in name and said.count(p) > without.count(p)]
+                assert not told, (sentence, said, without)
+
+
+def test_a_path_of_a_field_that_is_left_out_is_hidden_in_sentences() -> None:
+    run = with_few_sentences()
+    path = "/srv/zz, own code; 12 %"
+    text = f"cannot read {path}: Permission denied"
+    run |= {"options": {"directory": path}, "warnings": [{"key": "server", "text": text}]}
+    shown = json.dumps(hidden(run, None, KEY).run)
+    assert "own code" not in shown and "12 %" not in shown and "zz" not in shown
 
 
 NAMES = ("afpd", "queue", "5000", "FPRead", "100 %", "12.5ms", "run queue", "disk", "a", "'", "\n")

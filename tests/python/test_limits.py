@@ -51,7 +51,7 @@ def diagnosis(verdict: str = "slow", *causes: str, unseen: tuple[str, ...] = ())
         ("cnid.idle", "cnid", "to and from cnid_dbd"),
         ("cnid.sync", "disk", "cnid_dbd waiting for the disk"),
         ("disk", "disk", "waiting for files"),
-        ("log", "disk", "writing the log"),
+        ("log", "disk", "waiting for the log"),
         ("lock", "lock", "waiting for a lock"),
         ("cnid.lock", "lock", "cnid_dbd waiting for a lock"),
         ("database.wait", "lock", "waiting for another writer of the CNID database"),

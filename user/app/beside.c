@@ -5,6 +5,8 @@
 
 #include "app/external.h"
 #include "base/file.h"
+#include "base/shell.h"
+#include "base/typed.h"
 
 #include <errno.h>
 
@@ -29,13 +31,15 @@ int beside_check(const struct runs_cfg *cfg, struct err *e)
 /* Whether the run is in the lake now. */
 static bool beside_put(const char *lake, const char *folder, FILE *out)
 {
+	char word[ERR_TEXT_MAX];
 	struct err e = { 0 };
 
 	if (external_lake_put(lake, folder, &e)) {
 		cmd_say("%s", e.text);
 		return false;
 	}
-	fprintf(out, "\nThe run is in the lake %s, too: afpscope query --lake\n", lake);
+	typed_print(out, "\nThe run is in the lake %s, too: afpscope query --lake %s\n", lake,
+		    shell_word(word, sizeof(word), lake));
 	return true;
 }
 

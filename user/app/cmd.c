@@ -3,6 +3,7 @@
 #include "app/cmd.h"
 
 #include "base/text.h"
+#include "base/typed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +76,7 @@ void cmd_allow_files(void)
 /* One write: other processes may write to the same place. Names in it may be anybody's: cleaned. */
 void cmd_say(const char *fmt, ...)
 {
-	char *text;
+	char *text, *typed;
 	va_list ap;
 	int len;
 
@@ -85,8 +86,10 @@ void cmd_say(const char *fmt, ...)
 	va_end(ap);
 	if (len < 0)
 		return;
-	text_clean(text);
-	dprintf(STDERR_FILENO, "afpscope: %s\n", text);
+	typed = typed_text(text);
+	text_clean(typed ? typed : text);
+	dprintf(STDERR_FILENO, "afpscope: %s\n", typed ? typed : text);
+	free(typed);
 	free(text);
 }
 

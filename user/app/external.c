@@ -6,6 +6,7 @@
 #include "app/external.h"
 
 #include "app/child.h"
+#include "base/shell.h"
 #include "host/proc/procfs.h"
 
 #include <errno.h>
@@ -102,23 +103,27 @@ static int external_run(const char *name, const char *option, const char *argume
 int external_lake_put(const char *lake, const char *folder, struct err *e)
 {
 	int r = external_run(EXPORTER, "--into=", lake, folder);
+	char run[ERR_TEXT_MAX], into[ERR_TEXT_MAX];
 
 	if (r == -EIO)
 		return err_set(e, r,
 			       "the run is not in the lake %s: afpscope-" EXPORTER
 			       " failed; `afpscope export %s --into %s` tries again",
-			       lake, folder, lake);
+			       lake, shell_word(run, sizeof(run), folder),
+			       shell_word(into, sizeof(into), lake));
 	return r ? err_set(e, r, "cannot put the run into %s: %s", lake, strerror(-r)) : 0;
 }
 
 int external_bundle_make(const char *file, const char *folder, struct err *e)
 {
 	int r = external_run(BUNDLER, "-o", file, folder);
+	char run[ERR_TEXT_MAX], into[ERR_TEXT_MAX];
 
 	if (r == -EIO)
 		return err_set(e, r,
 			       "there is no bundle %s: afpscope-" BUNDLER
 			       " failed; `afpscope bundle %s -o %s` tries again",
-			       file, folder, file);
+			       file, shell_word(run, sizeof(run), folder),
+			       shell_word(into, sizeof(into), file));
 	return r ? err_set(e, r, "cannot make the bundle %s: %s", file, strerror(-r)) : 0;
 }

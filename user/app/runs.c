@@ -5,6 +5,7 @@
 #include "app/beside.h"
 #include "app/job.h"
 #include "base/file.h"
+#include "base/shell.h"
 #include "host/usernames.h"
 #include "report/cell.h"
 #include "report/report.h"
@@ -346,17 +347,19 @@ static bool take_away(const char *folder, const struct runs_cfg *cfg)
 /* What there is beyond the first screen, and how to see it. where NULL: the run was not kept. */
 static void say_more(const struct runs_cfg *cfg, const char *where, FILE *out)
 {
-	char *text = NULL;
+	char *text = NULL, word[PATH_MAX] = "";
 	int n;
 
+	if (where)
+		shell_word(word, sizeof(word), where);
 	if (!where)
 		n = asprintf(&text, "-v%s", cfg->not_kept ? " (this run was not kept)" : "");
 	else if (cfg->folder || where == cfg->json)
 		n = asprintf(&text,
 			     "-v, afpscope" GLUE "report" GLUE "%s" GLUE "-o" GLUE "report.html",
-			     where);
+			     word);
 	else
-		n = asprintf(&text, "-v, afpscope report last -o report.html; run: %s", where);
+		n = asprintf(&text, "-v, afpscope report last -o report.html; run: %s", word);
 	if (n < 0)
 		return;
 	fputc('\n', out);

@@ -158,3 +158,68 @@ void cgroup_unit(char *out, size_t len, pid_t pid)
 	if (file_text(text, sizeof(text), file) > 0)
 		cgroup_unit_in(out, len, text);
 }
+
+/* ---- containers: Docker, Podman, containerd and CRI-O, LXC, systemd-nspawn ---- */
+
+#define ID_LEN   64
+#define ID_SHOWN 12
+
+/* What follows it in the name of a cgroup, up to the end, is a container's name. */
+static const struct {
+	const char *begin, *end;
+} marks[] = {
+	{ "lxc.payload.", "" },
+	{ "machine-", ".scope" },
+	{ "systemd-nspawn@", ".service" },
+};
+
+/* "docker-ID.scope", "libpod-ID", "ID" */
+static const char *cgroup_id(const char *part)
+{
+	const char *last = strrchr(part, '-'), *id = last ? last + 1 : part;
+	size_t len = strspn(id, "0123456789abcdef");
+
+	return len == ID_LEN && (!id[len] || !strcmp(id + len, ".scope")) ? id : NULL;
+}
+
+/* above: the cgroup that has it; out stays as it is where this is none of a container. */
+static void take_container(char *out, size_t len, const char *part, const char *above)
+{
+	const char *id = cgroup_id(part);
+
+	if (id)
+		snprintf(out, len, "%.*s", ID_SHOWN, id);
+	else if (!strcmp(above, "lxc"))
+		snprintf(out, len, "%s", part);
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !id; i++) {
+		size_t begin = strlen(marks[i].begin), end = strlen(marks[i].end);
+		size_t n = strlen(part);
+
+		if (n > begin + end && !strncmp(part, marks[i].begin, begin) &&
+		    !strcmp(part + n - end, marks[i].end))
+			snprintf(out, len, "%.*s", (int)(n - begin - end), part + begin);
+	}
+}
+
+void cgroup_container_in(char *out, size_t len, char *text)
+{
+	char *line, *at, *part, *above;
+
+	*out = '\0';
+	while (!*out && (line = strsep(&text, "\n"))) {
+		at = strrchr(line, ':');
+		above = line + strlen(line);
+		for (at = at ? at + 1 : NULL; at && (part = strsep(&at, "/")); above = part)
+			take_container(out, len, part, above);
+	}
+}
+
+void cgroup_container(char *out, size_t len, pid_t pid)
+{
+	char file[64], text[4096];
+
+	*out = '\0';
+	snprintf(file, sizeof(file), "/proc/%d/cgroup", pid);
+	if (file_text(text, sizeof(text), file) > 0)
+		cgroup_container_in(out, len, text);
+}

@@ -25,4 +25,13 @@ void cgroup_unit(char *out, size_t len, pid_t pid);
 /* The same of the text of /proc/PID/cgroup, which is changed. */
 void cgroup_unit_in(char *out, size_t len, char *text);
 
+/*
+ * The container that it is in, by the names of its cgroups: as docker ps and podman ps list it (the
+ * first 12 digits of its id), or as lxc-ls and machinectl do. Empty: in none that is known, or not
+ * readable.
+ */
+void cgroup_container(char *out, size_t len, pid_t pid);
+/* The same of the text of /proc/PID/cgroup, which is changed. */
+void cgroup_container_in(char *out, size_t len, char *text);
+
 #endif

@@ -324,16 +324,24 @@ const struct servers_entry *kind_by_session(const struct kind_found *found)
 	return is ? &found->servers.entry[0] : NULL;
 }
 
-/* A path of its root as one of this machine, where that is another one. */
+/* A path of its root, and the same as one of this machine, where that is another one. */
 static void name_conf(struct run_figures *out, pid_t pid, const char *conf)
 {
 	uint64_t own = procfs_identity(0, "root"), its = procfs_identity(pid, "root");
-	char path[RUN_NAME_MAX];
+	char path[RUN_NAME_MAX], container[RUN_NAME_MAX];
 
-	snprintf(path, sizeof(path), "%s", conf);
-	if (own && its && own != its)
-		procfs_inside(path, sizeof(path), pid, conf);
+	if (!own || !its || own == its) {
+		run_name_set(out, RUN_NAME_CONF, "%s", conf);
+		run_name_set(out, RUN_NAME_SETTINGS, "%s", conf);
+		return;
+	}
+	procfs_inside(path, sizeof(path), pid, conf);
 	run_name_set(out, RUN_NAME_CONF, "%s", path);
+	cgroup_container(container, sizeof(container), pid);
+	if (*container)
+		run_name_set(out, RUN_NAME_SETTINGS, "%s of container %s", conf, container);
+	else
+		run_name_set(out, RUN_NAME_SETTINGS, "%s of the server's own root folder", conf);
 }
 
 void kind_name_things(struct run_figures *out, const struct kind_found *found)

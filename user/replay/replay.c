@@ -6,6 +6,7 @@
 #include "replay/replay.h"
 
 #include "base/clock.h"
+#include "base/typed.h"
 #include "load/room.h"
 #include "work/tree.h"
 
@@ -208,10 +209,11 @@ static int replay_measure(struct replay_run *f, struct err *e)
 static void replay_say_stays(const struct replay_run *f, bool broke_off)
 {
 	if (broke_off)
-		fprintf(f->w.s.progress,
-			"A part of the files may be in %s: the same command makes the rest, and "
-			"afpscope clean --all removes it\n",
-			f->base);
+		typed_print(
+		    f->w.s.progress,
+		    "A part of the files may be in %s: the same command makes the rest, and "
+		    "afpscope clean --all removes it\n",
+		    f->base);
 	else
 		fprintf(f->w.s.progress, "The files are in %s\n", f->base);
 }

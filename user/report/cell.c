@@ -3,8 +3,10 @@
 #include "report/cell.h"
 
 #include "base/text.h"
+#include "base/typed.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LABEL_WIDTH 12
@@ -273,15 +275,9 @@ static void put_clean(FILE *out, const char *text, size_t len)
 	}
 }
 
-void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width)
+/* Wraps the text; at: the column in which the first line of it begins. */
+static void put_broken(FILE *out, const char *text, size_t at, size_t indent, size_t width)
 {
-	size_t at = indent;
-
-	put_text(out, label, -(int)indent);
-	if (text_columns(label) >= indent) {
-		fputc(' ', out);
-		at = text_columns(label) + 1;
-	}
 	for (bool first = true; *text; first = false) {
 		size_t len = strcspn(text, " "), n = 0;
 
@@ -300,6 +296,20 @@ void put_indented(FILE *out, const char *label, const char *text, size_t indent,
 		text += *text == ' ';
 	}
 	fputc('\n', out);
+}
+
+void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width)
+{
+	char *typed = typed_text(text);
+	size_t at = indent;
+
+	put_text(out, label, -(int)indent);
+	if (text_columns(label) >= indent) {
+		fputc(' ', out);
+		at = text_columns(label) + 1;
+	}
+	put_broken(out, typed ? typed : text, at, indent, width);
+	free(typed);
 }
 
 void put_wrapped(FILE *out, const char *label, const char *text, size_t width)

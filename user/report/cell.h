@@ -75,7 +75,10 @@ void put_rule(FILE *out, char c, size_t n);
 const char *text_glued(char *out, size_t len, const char *text);
 /* "label  text", the text wrapped at width and indented. */
 void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
-/* The same, but the caller gives the indent: the column in which the text begins. */
+/*
+ * The same, but the caller gives the indent: the column in which the text begins. Either has
+ * commands of this program as they are to be typed here (base/typed.h).
+ */
 void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width);
 
 /* Microseconds with one decimal; "-" for nothing at all. */

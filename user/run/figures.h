@@ -257,6 +257,7 @@ enum run_judged run_figure_of(enum run_figure which);
  */
 #define RUN_NAMES(X)                                                                               \
 	X(CONF, "conf", "AFP.CONF", "its settings, as a path on this machine")                     \
+	X(SETTINGS, "settings", "afp.conf", "the same as the server calls it, and its container")  \
 	X(UNIT, "unit", "UNIT", "the systemd unit of its main process")                            \
 	X(PID, "pid", "PID", "its main process")                                                   \
 	X(PORT, "port", "PORT", "the TCP port on which it listens")                                \

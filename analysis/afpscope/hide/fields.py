@@ -374,7 +374,7 @@ RUN: dict[str, Spec] = {
     "figures": Any(FIGURE),
     "names": {
         **_of(W, "kind backend cache_key"),
-        **_of(OUT, "conf unit pid port cnid_metad"),
+        **_of(OUT, "conf settings unit pid port cnid_metad"),
     },
     "diagnosis": DIAGNOSIS,
     "server_end": {"after_ns": F, "restarted_pid": How.PROCESS},

@@ -160,6 +160,8 @@ class _Hide:
                 self._words.update(_OWN_PROGRAM.findall(value))
             elif how in (How.PROCESS, How.PORT) and type(value) is int:
                 self._treat(how, value)
+            elif how is How.OUT and isinstance(value, str) and "/" in value:
+                self._name(How.PLACE, value, self.tokens.token(KINDS[How.PLACE], value))
             elif how is How.MOMENT and type(value) is int and value:
                 moments.append(value)
         self._start = min(moments, default=0) - _CLOCK_BEGIN_NS

@@ -9,6 +9,7 @@ becomes a token of its own, also a text that is no sentence of this version.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ..told import Told, _Sentence
@@ -39,6 +40,7 @@ _COUNTED_WORD = re.compile(_THINGS)
 _PART = re.compile(r"(; |: |, |\. |(?: |^)[(]|[)]:? ?|[:.]$)")
 _NUMBER_OF = re.compile(r"\b(pid|process|port|id|uid|gid|effective|inode|device) $")
 _BLANK = re.compile(r"\s+")
+_NO_UTF8 = "\N{REPLACEMENT CHARACTER}"  # in run.json, of each such byte
 # A name that no sentence can be taken apart at: it fills a whole place, or none.
 _CUT = 12
 _PLAIN = re.compile(r"\w[\w.-]*")
@@ -69,16 +71,28 @@ def _is_amount(text: str) -> bool:
 
 def _is_even(name: str) -> bool:
     """Whether every sentence has it as it is."""
-    return name.isprintable() and " ".join(name.split()) == name
+    return name.isprintable() and " ".join(name.split()) == name and _NO_UTF8 not in name
 
 
 def _written(name: str) -> str:
     """A pattern of the name as sentences write it: blanks are one, and what a terminal would obey
-    is another character."""
+    is another character, as a byte that is no UTF-8 is."""
     return "".join(
-        r"\s+" if blank else "".join(re.escape(c) if c.isprintable() else "." for c in part)
+        r"\s+"
+        if blank
+        else "".join(re.escape(c) if c.isprintable() and c != _NO_UTF8 else "." for c in part)
         for blank, part in ((p.isspace(), p) for p in re.split(r"(\s+)", name) if p)
     )
+
+
+def _in_each_form(names: Mapping[str, str]) -> dict[str, str]:
+    """With the two forms that Unicode has of a letter with marks: a Mac writes "o" and the dots
+    where a Linux user, or a file of settings, has one "ö"."""
+    out = dict(names)
+    for name, token in names.items():
+        for form in ("NFC", "NFD"):
+            out.setdefault(unicodedata.normalize(form, name), token)
+    return out
 
 
 class _Unknown(Exception):
@@ -107,6 +121,7 @@ class Sentences(Told):
         self._sentences, self._fixed = program._sentences, program._fixed
         self._long = program._long
         self._shapes = [_Sentence(s, s) for s in _SHAPES]
+        names = _in_each_form(names)
         self._names, self._own, self._figures = names, own, frozenset(figures)
         self._own_words = frozenset((*words, *own.values(), *_SYMBOLS))
         self._hide, self._number = hide, number
@@ -228,6 +243,8 @@ class Sentences(Told):
         if m is None or not (m["first"] or m["last"]):
             return None
         first, word, last = (m["first"] or "").strip(), m["word"], (m["last"] or "").strip("× ")
+        if first in self._names or last in self._names:
+            return None  # a user "5s" and a volume "1.5" are no amounts
         if first and not _is_amount(first) and not _COUNTED_WORD.match(word):
             return None
         if last and not _is_amount(last):

@@ -24,8 +24,9 @@ from recording import RawClient, ask_for
 from scope import FINDINGS, NOT_TOLD, OK, PinnedServer, Scope, both_cpus
 
 # Names that are found wherever they stand, and those that are like words of the program, too.
-USERS = ('u "quoted"\'s <b>', "Ünï çødé 日本語", "x" * 31, "u; waited 100 %, for 5 s", "<i>&amp;")
-WORDS = ("afpd", "lantest", "queue", "5000", "FPRead", "cnid_dbd", "disk")
+USERS = ('u "quoted"\'s <b>', "Ünï çødé 日本語", "x" * 31, "u; waited 100 %, for 5 s", "<i>&amp;",
+         r"^(zq|.*)+[a-z]{2}\d$", "zq%41%2F+zq", "Zoe\u0308q (own code)")  # fmt: skip
+WORDS = ("afpd", "lantest", "queue", "5000", "FPRead", "cnid_dbd", "disk", "12h", "localhost", "an")
 VOLUMES = ('v "q" <u>', "V 12.5ms, 99 %", "Größe 日本", "w" * 27)
 WORD_VOLUMES = ("run queue", "6000")
 FILES = (b"f\nnewline", b"f\x1b[2J", "Datei mit Ümlaut".encode(), b"<script>f", b"f" * 200)
@@ -99,7 +100,8 @@ def test_a_bundle_names_nobody(scope: Scope, hostile: Server, tmp_path: Path) ->
     ports = {silent} | {s["address"].rpartition(":")[2] for s in run["sessions"]}
     pids = {s["pid"] for s in run["sessions"]} | {hostile.pid}
     secrets = {*USERS, *VOLUMES, "hostile-label", "stranger", "127.0.0.1", "of nobody", "Ümlaut",
-               "<script>f", "x" * 27, "w" * 20, "/inst", "/afp.conf", run["id"],
+               "<script>f", "x" * 27, "zq", "oe\u0308q", "o\u00ebq", "%41", "w" * 20, "/inst",
+               "/afp.conf", run["id"],
                run["started"][10:], str(folder)}  # fmt: skip
     told.assert_has_none(secrets, (*UIDS, *pids, *ports, hostile.port))
 

@@ -70,10 +70,50 @@ static void a_unit_is_the_innermost_service_or_scope(void **state)
 	assert_string_equal(unit, "");
 }
 
+/* As Docker, Podman, Kubernetes, LXC and systemd-nspawn name their cgroups. */
+static void a_container_is_called_as_those_call_it_who_list_them(void **state)
+{
+#define ID                                                                                         \
+	"3fa91c02ab12"                                                                             \
+	"0123456789abcdef0123456789abcdef0123456789abcdef0123"
+	static const struct {
+		const char *text, *name;
+	} cases[] = {
+		{ "0::/system.slice/docker-" ID ".scope\n", "3fa91c02ab12" },
+		{ "0::/machine.slice/libpod-" ID ".scope/container\n", "3fa91c02ab12" },
+		{ "11:cpu:/docker/" ID "\n1:name=systemd:/docker/" ID "\n0::/\n", "3fa91c02ab12" },
+		{ "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope\n",
+		  "3fa91c02ab12" },
+		{ "0::/kubepods/besteffort/pod7/" ID "\n", "3fa91c02ab12" },
+		{ "0::/lxc.payload.files-1/system.slice/netatalk.service\n", "files-1" },
+		{ "9:cpu:/lxc/files\n", "files" },
+		{ "0::/machine.slice/machine-files.scope/payload\n", "files" },
+		{ "0::/machine.slice/systemd-nspawn@files.service/payload\n", "files" },
+		{ "0::/system.slice/docker-0123abcd.scope\n", "" },
+		{ "0::/system.slice/netatalk.service\n", "" },
+		{ "0::/user.slice/user-0.slice/session-3.scope\n", "" },
+		{ "0::/lxc.payload.\n0::/machine-.scope\n", "" },
+		{ "0::/\n", "" },
+		{ "no colon, lxc/x\n", "" },
+		{ "", "" },
+	};
+	char text[300], name[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		cgroup_container_in(name, sizeof(name), text);
+		assert_string_equal(name, cases[i].name);
+	}
+	cgroup_container(name, sizeof(name), 0x7fffffff);
+	assert_string_equal(name, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_the_innermost_service_or_scope),
+		cmocka_unit_test(a_container_is_called_as_those_call_it_who_list_them),
 		cmocka_unit_test(a_look_has_what_the_kernel_says),
 		cmocka_unit_test(of_a_process_that_has_ended_little_is_known),
 	};

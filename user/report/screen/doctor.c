@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A diagnosis on one screen: what is wrong, ranked, with what shows it and what to do. */
+#include "base/typed.h"
 #include "doctor/judge.h"
 #include "doctor/say.h"
 #include "report/cell.h"
@@ -430,7 +431,7 @@ int screen_doctor_line(const struct paint *p, const struct run_figures *f)
 		screen_put(p, d.n_found ? INK_BOLD : INK_NONE, t.text, VERDICT_LINES);
 		screen_doctor_put_rivals(p, &d);
 		if (d.n_found > 1)
-			fprintf(p->out, "  and %zu more: afpscope doctor RUN\n", d.n_found - 1);
+			typed_print(p->out, "  and %zu more: afpscope doctor RUN\n", d.n_found - 1);
 	}
 	diagnosis_fini(&d);
 	return 0;
