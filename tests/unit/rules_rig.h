@@ -21,12 +21,12 @@ static inline struct run_figures healthy(const struct run_kind *kind)
 		enum run_figure figure;
 		double value;
 	} much[] = {
-		{ RUN_FIGURE_REQUESTS, 10000 },   { RUN_FIGURE_BUSY, 0.5 },
-		{ RUN_FIGURE_P99, 2e6 },          { RUN_FIGURE_OWN, 1 },
-		{ RUN_FIGURE_ROOM, 0.5 },         { RUN_FIGURE_ROOM_BYTES, 1e12 },
-		{ RUN_FIGURE_ROOM_FILES, 1 },     { RUN_FIGURE_MEMORY_FREE, 0.8 },
-		{ RUN_FIGURE_LINK_RATE, 1e9 },    { RUN_FIGURE_UPLOAD_RATE, 1e9 },
-		{ RUN_FIGURE_CHATTY_BYTES, 1e6 },
+		{ RUN_FIGURE_REQUESTS, 10000 },  { RUN_FIGURE_BUSY, 0.5 },
+		{ RUN_FIGURE_P99, 2e6 },         { RUN_FIGURE_OWN, 1 },
+		{ RUN_FIGURE_ROOM, 0.5 },        { RUN_FIGURE_ROOM_BYTES, 1e12 },
+		{ RUN_FIGURE_ROOM_USED, 1e12 },  { RUN_FIGURE_ROOM_FILES, 1 },
+		{ RUN_FIGURE_MEMORY_FREE, 0.8 }, { RUN_FIGURE_LINK_RATE, 1e9 },
+		{ RUN_FIGURE_UPLOAD_RATE, 1e9 }, { RUN_FIGURE_CHATTY_BYTES, 1e6 },
 	};
 	struct run_figures f = { .kind = kind };
 

@@ -45,6 +45,16 @@ static void add_queues(struct connection *c, const struct run_tcp *now)
 	keep_most(&c->unread_max, now->value[TCP_UNREAD]);
 }
 
+/* For how long the client keeps its window closed and takes nothing at all. */
+static void add_still(struct connection *c, const struct run_tcp *now)
+{
+	if (now->value[TCP_BYTES_ACKED] != c->last.value[TCP_BYTES_ACKED])
+		c->still = 0;
+	else
+		c->still += now->value[TCP_RWND_LIMITED] - c->last.value[TCP_RWND_LIMITED];
+	keep_most(&c->still_max, c->still);
+}
+
 /* A place for a new one: where there are very many, that of the one that ended first; else NULL. */
 static struct connection *attach_connections_place(struct connections *c)
 {
@@ -72,6 +82,8 @@ static int attach_connections_take(void *arg, const struct sockets_addr *client,
 			known->first = *tcp;
 	} else if (attach_connections_is_another(&known->last, tcp)) {
 		*known = (struct connection) { .client = *client };
+	} else {
+		add_still(known, tcp);
 	}
 	known->look = c->n_looks;
 	known->last = *tcp;
@@ -132,6 +144,7 @@ static void attach_connections_note(struct run_session_tcp *out, const struct co
 		.received = attach_connections_grown(c, TCP_BYTES_RECEIVED),
 		.busy_ns = 1000 * attach_connections_grown(c, TCP_BUSY),
 		.window_ns = 1000 * attach_connections_grown(c, TCP_RWND_LIMITED),
+		.still_ns = 1000 * c->still_max,
 		.buffer_ns = 1000 * attach_connections_grown(c, TCP_SNDBUF_LIMITED),
 		.rate = c->last.value[TCP_DELIVERY_RATE],
 		.n_looks = c->n_looks,

@@ -14,6 +14,7 @@ struct connection {
 	struct sockets_addr client;
 	size_t look;                /* the last one that found it */
 	struct run_tcp first, last; /* first is all 0 of a connection that began meanwhile */
+	uint64_t still, still_max;  /* TCP_RWND_LIMITED: grown since it last acknowledged bytes */
 	/* Of all looks, in bytes. */
 	uint64_t n_looks, queue_sum, queue_max, unsent_sum, unsent_max, unread_max;
 };

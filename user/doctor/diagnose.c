@@ -227,7 +227,7 @@ int diagnose_new_figures(struct run *r)
 void diagnose_hide(struct run_figures *f, const enum run_figure *which, size_t n, const char *why)
 {
 	for (size_t i = 0; i < n; i++) {
-		f->known[which[i]] = false;
+		f->known[which[i]] = f->at_least[which[i]] = false;
 		run_figure_who(f, which[i], "%s", why);
 	}
 }
@@ -498,6 +498,7 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 		bricks_look(r->figures, found);
 	if (server || found->n_folders) {
 		look_scanner(d, used, n, own);
+		doctor_room_used(r->figures, used, n);
 		/* As with one that is read-only: what is refused takes no time there. */
 		if (r->figures->value[RUN_FIGURE_DISK_FULL] > 0)
 			doctor_room(r->figures, d->volume, d->n_volumes);

@@ -239,14 +239,19 @@ bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r)
 	return !r->whom && is_harm(f, r, true);
 }
 
-/* What its reasons explain of the same time: the largest of them, or the first that is not known;
- * N_RUN_FIGURES: it has none. */
+static bool is_partly_known(const struct run_figures *f, enum run_figure which)
+{
+	return f->known[which] || f->at_least[which];
+}
+
+/* What its reasons explain of the same time, as far as is known: the largest of them, or the first
+ * of which nothing is; N_RUN_FIGURES: it has none. */
 static enum run_figure judge_reason(const struct run_figures *f, const struct doctor_rule *r)
 {
 	enum run_figure most = N_RUN_FIGURES;
 
 	for (size_t i = 0; i < r->n_reasons; i++) {
-		if (!f->known[r->reason[i]])
+		if (!is_partly_known(f, r->reason[i]))
 			return r->reason[i];
 		if (most == N_RUN_FIGURES || f->value[r->reason[i]] > f->value[most])
 			most = r->reason[i];
@@ -265,7 +270,7 @@ static enum doctor_doubt doubt_of_weight(const struct run_figures *f, const stru
 		return DOCTOR_DOUBT_WEIGHT;
 	if (*about == N_RUN_FIGURES)
 		return DOCTOR_NO_DOUBT;
-	if (!f->known[*about])
+	if (!is_partly_known(f, *about))
 		return DOCTOR_DOUBT_UNKNOWN;
 	return explains - f->value[*about] < SURE_WEIGHT ? DOCTOR_DOUBT_REASON : DOCTOR_NO_DOUBT;
 }

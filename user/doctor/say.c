@@ -304,6 +304,17 @@ static const char *quick_wait(const struct run_figures *f, const struct diagnosi
 	return says;
 }
 
+/* One that answers, if with errors only, runs, and is reached. */
+static const char *all_failed(const struct run_figures *f)
+{
+	if (f->known[RUN_FIGURE_UNHEARD] && f->value[RUN_FIGURE_UNHEARD] >= 1)
+		return "No verdict: no call succeeded, {requests} failed[, the first with: "
+		       "{failed.who}]. See whether the server runs and listens on that port, and "
+		       "whether a firewall lets UDP through.";
+	return "No verdict: too few requests were seen, and all {requests} failed[, the first "
+	       "with: {failed.who}]. Watch longer (-d), or while users wait.";
+}
+
 char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const struct diagnosis *d)
 {
 	static const char *const words[] = {
@@ -345,9 +356,7 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 		said = "No verdict: the server was not watched: {unwatched.who}.";
 	if (d->verdict == DOCTOR_TOO_FEW && f->known[RUN_FIGURE_FAILED] &&
 	    f->value[RUN_FIGURE_FAILED] >= 1)
-		said = "No verdict: no call succeeded, {requests} failed[, the first with: "
-		       "{failed.who}]. See whether the server runs and listens on that port, and "
-		       "whether a firewall lets UDP through.";
+		said = all_failed(f);
 	say_put_open(text, sizeof(text), said, d);
 	doctor_say(out, len, f, text);
 	if (wait && strlen(out) + 1 < len) {

@@ -4,6 +4,7 @@
 #include "doctor/machine/machine.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 /* Below this share of free space a volume is near to full, and bytes say more than the share. */
@@ -166,6 +167,25 @@ void doctor_room(struct run_figures *out, const struct filesystem *volume, size_
 	why_unknown(out, RUN_FIGURE_ROOM, volume, n);
 	why_unknown(out, RUN_FIGURE_ROOM_BYTES, volume, n);
 	why_unknown(out, RUN_FIGURE_ROOM_FILES, volume, n);
+}
+
+void doctor_room_used(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
+	double least = HUGE_VAL, room;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct filesystem *fs = &volume[i];
+		bool has_files = !fs->files ||
+				 (double)fs->files_free >= ROOM_FILES_FEW * (double)fs->files;
+
+		room = has_files ? (double)fs->room_b : 0;
+		if (!fs->has_room || room >= least)
+			continue;
+		least = room;
+		run_figure_set(out, RUN_FIGURE_ROOM_USED, room);
+		run_figure_who(out, RUN_FIGURE_ROOM_USED, "%s", fs->path);
+	}
+	why_unknown(out, RUN_FIGURE_ROOM_USED, volume, n);
 }
 
 /* 2: two or more. */

@@ -286,7 +286,8 @@ struct run_figures {
 	char name[RUN_N_NAMES][RUN_NAME_MAX]; /* clean; empty: not known */
 	bool known[N_RUN_FIGURES];
 	double value[N_RUN_FIGURES];
-	bool at_least[N_RUN_FIGURES]; /* of a known one: it may be more */
+	/* It may be more than value: of one that is not known, too, where so much of it is. */
+	bool at_least[N_RUN_FIGURES];
 	/* Cleaned; empty: about nobody. Of a figure that is not known: why, if that is known. */
 	char who[N_RUN_FIGURES][RUN_FIGURE_WHO];
 };

@@ -19,6 +19,11 @@
 /* A disk that is slow. */
 #define DEVICE_BUSY_MUCH 0.5
 #define DEVICE_TIME_LONG 2e6 /* ns */
+/* Of its bytes, those of other programs. */
+#define DEVICE_OTHERS_MUCH 0.5
+
+/* A file system without inodes. */
+#define ROOM_FILES_FEW 0.001
 
 /* X(NAME, key, unit, meaning) */
 #define RUN_FIGURES_MACHINE(X)                                                                     \
@@ -106,6 +111,8 @@
 	X(MISSING, "missing", "1", "volumes whose folder is not there; who: one")                  \
 	X(ROOM, "room", "share", "free space of the volume that is nearest to full; who: where")   \
 	X(ROOM_BYTES, "room_bytes", "B", "the same, in bytes")                                     \
+	X(ROOM_USED, "room_used", "B",                                                             \
+	  "free on the fullest of the file systems in use; 0: it has no inode left; who: where")   \
 	X(ROOM_FILES, "room_files", "share",                                                       \
 	  "files that may still be made, of those there is room for, least of the volumes")        \
 	X(LINK_USED, "link_used", "share",                                                         \

@@ -45,6 +45,7 @@
 	X(TIMED_GUESS, "timed_guess", "share",                                                     \
 	  "of the same time: such calls beyond the number of packets that were sent again")        \
 	X(FAILED, "failed", "share", "of all calls, those that failed; who: the first error")      \
+	X(UNHEARD, "unheard", "1", "1: no datagram came to our clients")                           \
 	X(OWN_DROPPED, "own_dropped", "share",                                                     \
 	  "of the datagrams to our clients, those for which their own sockets had no room")        \
 	X(OWN_BUFFER, "own_buffer", "B", "receive buffer of such a socket")

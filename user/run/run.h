@@ -251,7 +251,7 @@ struct run_session_tcp {
 	uint64_t segments, retransmitted; /* sent; of these, sent again */
 	uint64_t acked, received;         /* bytes to the client and from it */
 	uint64_t busy_ns;                 /* in which something was not acknowledged, all in all */
-	uint64_t window_ns;               /* of it: the client took no more replies */
+	uint64_t window_ns, still_ns;     /* of it: the client took no replies; longest: nothing */
 	uint64_t buffer_ns;               /* of it: the server could write no more */
 	uint64_t rate;                    /* bytes a second, as TCP measured last; 0: it has not */
 	/* At the looks, once a second, in bytes: not acknowledged; of it not sent; not read. */
@@ -449,8 +449,8 @@ struct run {
 		uint64_t all, folded, acls; /* names whatever their case; ACLs beside the files */
 	} shares;
 	struct run_figures *figures; /* owned; NULL: no diagnosis */
-	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
-	struct run_session rest; /* their sum; no texts or times; of habit: upload_ns */
+	uint64_t n_rest, rest_ns;    /* sessions not listed, the least busy; their lives, sum */
+	struct run_session rest;     /* their sum; no texts or times; of habit: upload_ns */
 	struct run_series *series;
 	size_t n_threads;
 	struct run_threads *threads; /* owned, most CPU time first; of kinds without requests */

@@ -123,6 +123,46 @@ static void queues_are_kept_of_each_look(void **state)
 	loopback_end(&l);
 }
 
+#define STILL_MS 60
+
+/* It reads nothing for that time, and then all: asleep at first, none the less. */
+static void for_how_long_a_client_took_nothing_is_known(void **state)
+{
+	static char buf[BYTES];
+	struct loopback l = made(LOOPBACK_V4);
+	const struct servers_entry server = { .n_ports = 1, .port = { port_of(&l.peer) } };
+	const struct run_session_tcp *tcp;
+	const int small = 4096;
+	struct connections c;
+	uint64_t still_ns;
+	struct run r;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	assert_int_equal(setsockopt(l.client, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+	connections_begin(&c, &server);
+	label(&r, &l, "127.0.0.1:%u");
+	tcp = &r.session[0].tcp;
+	connections_note(&c, &r);
+	assert_int_equal(tcp->still_ns, 0);
+	assert_int_equal(send(l.server, buf, sizeof(buf), 0), sizeof(buf));
+	for (int i = 0; i < 3; i++) {
+		usleep(1000 * STILL_MS);
+		connections_look(&c);
+	}
+	connections_note(&c, &r);
+	still_ns = tcp->still_ns;
+	assert_in_range(still_ns, STILL_MS * 1000000, tcp->window_ns);
+	assert_int_equal(recv(l.client, buf, sizeof(buf), MSG_WAITALL), sizeof(buf));
+	connections_look(&c);
+	connections_note(&c, &r);
+	assert_int_equal(tcp->still_ns, still_ns);
+	assert_int_equal(c.connection[0].still, 0);
+	run_fini(&r);
+	connections_fini(&c);
+	loopback_end(&l);
+}
+
 static void an_ipv4_client_is_found(void **state)
 {
 	(void)state;
@@ -268,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ipv4_client_is_found),
+		cmocka_unit_test(for_how_long_a_client_took_nothing_is_known),
 		cmocka_unit_test(queues_are_kept_of_each_look),
 		cmocka_unit_test(connections_wait_until_they_are_accepted),
 		cmocka_unit_test(an_ipv6_client_is_found),

@@ -343,6 +343,17 @@ static void of_a_server_that_answers_nothing_it_is_said_what_happened(void **sta
 	doctor_verdict(text, sizeof(text), &f, &d);
 	assert_non_null(strstr(text, "No verdict: too few requests were seen (3)."));
 	run_figure_set(&f, RUN_FIGURE_FAILED, 1);
+	/* A server's own count of its answers: it runs. */
+	assert_string_equal(doctor_verdict(text, sizeof(text), &f, &d),
+			    "No verdict: too few requests were seen, and all 3 failed. Watch "
+			    "longer (-d), or while users wait.");
+	run_figure_set(&f, RUN_FIGURE_UNHEARD, 0);
+	run_figure_who(&f, RUN_FIGURE_FAILED, "send: aborted by the server (102)");
+	assert_string_equal(doctor_verdict(text, sizeof(text), &f, &d),
+			    "No verdict: too few requests were seen, and all 3 failed, the first "
+			    "with: send: aborted by the server (102). Watch longer (-d), or while "
+			    "users wait.");
+	run_figure_set(&f, RUN_FIGURE_UNHEARD, 1);
 	run_figure_who(&f, RUN_FIGURE_FAILED, "recv: nobody listens on this port (-1)");
 	assert_string_equal(doctor_verdict(text, sizeof(text), &f, &d),
 			    "No verdict: no call succeeded, 3 failed, the first with: recv: nobody "

@@ -186,6 +186,39 @@ static void a_full_disk_is_sure_only_where_there_is_no_other(void **state)
 	}
 }
 
+/* Users run into their quota where there is room, and a volume that nobody uses is full: whose
+ * requests were refused is not known. */
+static void a_full_disk_that_nobody_uses_does_not_rule_out_a_quota(void **state)
+{
+	struct filesystem fs[] = { volume_of("/used", 1000 * GB, 500 * GB),
+				   volume_of("/archive", 1000 * GB, GB / 100) };
+
+	(void)state;
+	fs[1].dev = 1;
+	for (int full = 0; full < 3; full++) {
+		struct run_figures f = figures_of(fs, 2);
+		bool noted = false;
+		struct diagnosis d;
+
+		doctor_apart(&f, fs, 2);
+		doctor_room_used(&f, fs, full == 1 ? 2 : 1);
+		figure_is(&f, RUN_FIGURE_ROOM_USED, full ? full == 1 ? GB / 100 : 0 : 500 * GB,
+			  full == 1 ? "/archive" : "/used");
+		run_figure_set(&f, RUN_FIGURE_REQUESTS, 1000);
+		run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+		run_figure_set(&f, RUN_FIGURE_DISK_FULL, 600);
+		run_figure_set(&f, RUN_FIGURE_DISK_FULL_SHARE, 0.9);
+		assert_int_equal(doctor_judge(&d, &f), 0);
+		assert_true(d.n_found && !d.found[0].sure);
+		for (size_t i = 0; i < d.n_notes; i++)
+			noted |= !strcmp(d.note[i]->key, "quota");
+		assert_int_equal(noted, !full);
+		diagnosis_fini(&d);
+		/* Without an inode it has no room for a file. */
+		fs[0].files_free = full ? 0 : 900;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +226,7 @@ int main(void)
 		cmocka_unit_test(a_volume_that_nobody_may_write_on_cannot_be_full),
 		cmocka_unit_test(a_remote_volume_is_named_and_the_silent_one_first),
 		cmocka_unit_test(a_full_disk_is_sure_only_where_there_is_no_other),
+		cmocka_unit_test(a_full_disk_that_nobody_uses_does_not_rule_out_a_quota),
 		cmocka_unit_test(a_scanner_is_named),
 		cmocka_unit_test(the_busiest_file_system_is_used),
 	};

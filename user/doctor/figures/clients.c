@@ -3,6 +3,7 @@
 #include "doctor/figures/clients.h"
 
 #include "base/hist.h"
+#include "doctor/figures/measure_priv.h"
 #include "doctor/rules/rules.h"
 #include "run/account.h"
 
@@ -34,8 +35,10 @@ struct client_looks {
 	double trips_ns;           /* of round trips, all clients */
 	double acks_ns;            /* of waits for delayed acknowledgements, all clients */
 	double clients;            /* that asked for something */
-	/* Of those whose connections are not seen: how many; their time outside the server. */
-	double unseen, unseen_ns, unseen_requests;
+	/* Of those whose connections are not seen: how many, and those of which TCP has not yet
+	 * measured a rate; the time of both outside the server. */
+	double unseen, unrated, unseen_ns, unseen_requests;
+	const struct run *run;
 	/* By the first figure of a group: how well the client fits that it is about, and its value.
 	 */
 	unsigned int fit[N_RUN_FIGURES];
@@ -207,31 +210,6 @@ static void look_trips(struct client_looks *c, const struct client_look *is)
 		clients_who(c, RUN_FIGURE_TRIPS, is);
 }
 
-/* Of a load's actions, which are of several requests. */
-void doctor_actions(struct run_figures *out, const struct run *r)
-{
-	const struct run_load *l = r->n_phases == 1 ? r->phase[0]->load : NULL;
-	double trips_ns = 0, all_ns = 0, most = 0;
-
-	if (!l || run_load_rtt(l) <= 0)
-		return;
-	for (size_t i = 0; i < l->n_actions; i++) {
-		const struct run_action *a = &l->action[i];
-		double took = hist_mean(&a->begun), n = (double)a->trips.n, share;
-
-		if (!a->trips.n)
-			continue;
-		share = run_trips_share(took, run_trips_mean(&a->trips), run_load_rtt(l));
-		trips_ns += share * took * n;
-		all_ns += took * n;
-		if (share <= most)
-			continue;
-		most = share;
-		run_figure_who(out, RUN_FIGURE_ACTION_TRIPS, "%s", a->name);
-	}
-	run_figure_share(out, RUN_FIGURE_ACTION_TRIPS, trips_ns, all_ns);
-}
-
 /* Pauses alike */
 
 /* The first of the buckets in a row with the most pauses. */
@@ -319,18 +297,19 @@ static void look_acks(struct client_looks *c, const struct client_look *is)
 
 /* Its connection */
 
-/* One that took nothing at all need not be slow: a machine that sleeps does so. */
+/* One that took nothing for most of that time need not be slow: a machine that sleeps does so. */
 static void look_window(struct client_looks *c, const struct client_look *is, double window,
 			double lost)
 {
-	bool took = !is->s->tcp.window_ns || is->s->tcp.acked;
+	const struct run_session_tcp *tcp = &is->s->tcp;
+	bool took = !tcp->window_ns || (tcp->acked && 2 * tcp->still_ns <= tcp->window_ns);
 
 	if (!PUT_WORST(c, UP_TO(WINDOW, fmin(window, 1), took), FIGURE(WINDOW_LOST, lost)))
 		return;
 	if (!took)
 		run_figure_who(c->out, RUN_FIGURE_WINDOW,
-			       "a client took none of a reply: whether it sleeps or is slow is not "
-			       "seen");
+			       "a client took nothing for long: whether it sleeps or is slow is "
+			       "not seen");
 	else if (window >= WINDOW_SEEN)
 		clients_who(c, RUN_FIGURE_WINDOW, is);
 }
@@ -376,24 +355,30 @@ static double link_share(const struct client_look *is)
 	return fmax(0, fmin(1, ns / is->ns));
 }
 
+static bool has_asked(const struct run_session *s)
+{
+	return s->requests || s->busy_ns;
+}
+
 /* What it waits for outside the server is not known, for so long at most. */
 static void clients_add_unseen(struct client_looks *c, const struct client_look *is, double ns)
 {
-	c->unseen++;
 	c->unseen_requests += (double)is->s->requests;
 	c->unseen_ns += ns;
 }
 
-/* At most all of its time, and nothing waits to be sent but replies. */
+/* At most all of its time, and nothing waits to be sent but replies: those that are counted, unless
+ * one is begun that is not. */
 static void look_unseen_link(struct client_looks *c, const struct client_look *is)
 {
 	double n = fmax((double)is->s->requests, 1);
 	const struct run_session_tcp *tcp = &is->s->tcp;
+	bool counted = is->s->requests && !measure_is_in_service(c->run, is->s->pid);
 
 	PUT_WORST(c, AT_MOST(LINK, tcp->known ? fmin((double)tcp->busy_ns / is->ns, 1) : 1),
 		  AT_MOST(LINK_REPLY, is->ns / n), UNKNOWN(LINK_RATE), UNKNOWN(LINK_QUEUE),
-		  AT_MOST(LINK_UNSENT, (double)is->s->bytes_out), UNKNOWN(LINK_RTT),
-		  UNKNOWN(LINK_RTT_LEAST));
+		  AT_MOST(LINK_UNSENT, counted ? (double)is->s->bytes_out : HUGE_VAL),
+		  UNKNOWN(LINK_RTT), UNKNOWN(LINK_RTT_LEAST));
 }
 
 static void look_link(struct client_looks *c, const struct client_look *is)
@@ -402,8 +387,14 @@ static void look_link(struct client_looks *c, const struct client_look *is)
 	double way;
 
 	if (is->link < 0) {
-		clients_add_unseen(c, is, fmin((double)tcp->busy_ns, is->ns));
 		look_unseen_link(c, is);
+		if (!c->out->known[RUN_FIGURE_LINK])
+			run_figure_who(c->out, RUN_FIGURE_LINK,
+				       "TCP has not yet measured how fast a client takes replies");
+		if (!has_asked(is->s))
+			return;
+		c->unrated++;
+		clients_add_unseen(c, is, fmin((double)tcp->busy_ns, is->ns));
 		return;
 	}
 	c->drain_ns += is->link * is->ns;
@@ -441,7 +432,7 @@ static void look_unseen(struct client_looks *c, const struct client_look *is)
 	const struct run_session *s = is->s;
 	double busy = (double)s->busy_ns / is->ns, rate, late, n = 0, pauses = 0, ns;
 
-	if (!s->requests && !s->busy_ns)
+	if (!has_asked(s))
 		return;
 	rate = clients_per_second(is, (double)s->requests);
 	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
@@ -450,6 +441,7 @@ static void look_unseen(struct client_looks *c, const struct client_look *is)
 			pauses += s->habit.pause[i] * middle(i + 1);
 		}
 	late = late_pauses(s, &ns);
+	c->unseen++;
 	clients_add_unseen(c, is, fmax(is->ns - (double)s->busy_ns, 0));
 	PUT_WORST(c, AT_MOST(TRIPS, n < PAUSES ? 0 : fmin(pauses / is->ns, 1)), UNKNOWN(TRIP_RTT),
 		  FIGURE(TRIP_RATE, rate), FIGURE(TRIP_BUSY, busy), UNKNOWN(TRIP_1000));
@@ -461,14 +453,31 @@ static void look_unseen(struct client_looks *c, const struct client_look *is)
 	look_unseen_link(c, is);
 }
 
+/* Why a figure is not known of all. */
+static void say_why_unseen(struct client_looks *c, enum run_figure which)
+{
+	double rest = (double)c->run->n_rest, n = c->unseen + rest, asked = c->clients + rest;
+
+	if (rest > 0)
+		run_figure_who(c->out, which,
+			       "the connections of %.0f of %.0f clients are not seen, or no longer "
+			       "listed",
+			       n, asked);
+	else if (n > 0)
+		run_figure_who(c->out, which,
+			       "the connections of %.0f of %.0f clients are not seen", n, asked);
+}
+
 /* How many, and what may be theirs: of the time that clients wait for the server or the network. */
 static void say_unseen(struct client_looks *c, const struct run *r)
 {
 	static const enum run_figure first[] = { RUN_FIGURE_TRIPS, RUN_FIGURE_ACKS, RUN_FIGURE_LOST,
 						 RUN_FIGURE_WINDOW, RUN_FIGURE_LINK };
-	double asked = c->clients + (double)r->n_rest, n = c->unseen + (double)r->n_rest;
+	double rest = (double)r->n_rest, n = c->unseen + c->unrated + rest;
 	double requests = c->unseen_requests + (double)r->rest.requests;
-	double ns = c->unseen_ns + c->ns * (double)r->n_rest, busy_ns = c->busy_ns;
+	double ns = c->unseen_ns +
+		    fmin(fmax((double)r->rest_ns - (double)r->rest.busy_ns, 0), c->ns * rest);
+	double busy_ns = c->busy_ns;
 
 	if (c->out->known[RUN_FIGURE_BUSY])
 		busy_ns = c->out->value[RUN_FIGURE_BUSY] * c->ns;
@@ -478,13 +487,15 @@ static void say_unseen(struct client_looks *c, const struct run *r)
 	run_figure_share(c->out, RUN_FIGURE_TCP_UNSEEN, ns,
 			 ns + busy_ns + c->drain_ns + c->trips_ns + c->acks_ns);
 	run_figure_who(c->out, RUN_FIGURE_TCP_UNSEEN,
-		       "%.0f of %.0f clients (%.0f%% of all requests)", n, asked,
+		       "%.0f of %.0f clients (%.0f%% of all requests)", n, c->clients + rest,
 		       c->requests > 0 ? 100 * requests / c->requests : 0);
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		/* One who is not listed may be as a cause needs it, if none is who is listed. */
+		if (r->n_rest && !c->fit[first[i]])
+			c->out->known[first[i]] = false;
 		if (c->out->known[first[i]])
 			continue;
-		run_figure_who(c->out, first[i],
-			       "the connections of %.0f of %.0f clients are not seen", n, asked);
+		say_why_unseen(c, first[i]);
 		if (r->n_rest || c->fit[first[i]] ||
 		    fit_all(&AT_MOST_OF(first[i], c->bound[first[i]]), 1))
 			continue;
@@ -544,7 +555,7 @@ static void look_connection(struct client_looks *c, const struct client_look *is
 
 void doctor_clients(struct run_figures *out, const struct run *r)
 {
-	struct client_looks c = { .out = out };
+	struct client_looks c = { .out = out, .run = r };
 
 	if (r->n_phases > 1)
 		doctor_parts(out, r);
@@ -569,7 +580,7 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 		for (size_t k = 0; k < AFS_PAUSE_BUCKETS; k++)
 			is.n += is.s->habit.pause[k];
 		is.link = link_share(&is);
-		c.clients += is.s->requests || is.s->busy_ns;
+		c.clients += has_asked(is.s);
 		if (is.s->tcp.known)
 			look_connection(&c, &is);
 		else

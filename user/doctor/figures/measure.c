@@ -75,7 +75,9 @@ static void network_share(const struct measure *m, enum run_figure which, double
 	run_figure_share(f, which, part, all);
 	if (!f->known[which] || f->value[which] >= harm || most < harm)
 		return;
+	/* As a reason for another cause it counts as it is known: they are one of their own. */
 	f->known[which] = false;
+	f->at_least[which] = true;
 	run_figure_who(f, which, "the connections of %s are not seen",
 		       f->who[RUN_FIGURE_TCP_UNSEEN]);
 }

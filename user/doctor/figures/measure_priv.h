@@ -61,6 +61,9 @@ void measure_calls_add(struct measure_calls *to, const struct ledger_part *p);
 typedef bool measure_skips(unsigned int account);
 void measure_service(struct run_figures *out, const struct run *r, measure_skips *skips);
 
+/* Whether a request of this process had no answer at the end. */
+bool measure_is_in_service(const struct run *r, pid_t pid);
+
 /* The figures, by what they are about: a file each. */
 void measure_times(struct measure *m);
 void measure_waits(struct measure *m);

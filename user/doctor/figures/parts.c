@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is known of clients of a load of several parts. */
+/* What is known of the clients of a load of our own, and of one of several parts. */
 #include "doctor/figures/clients.h"
 
+#include "base/hist.h"
 #include "doctor/rules/rules.h"
 
 #include <math.h>
@@ -59,4 +60,29 @@ void doctor_parts(struct run_figures *out, const struct run *r)
 	if (out->known[RUN_FIGURE_NET] && all_stayed(r))
 		set_at_most(out, RUN_FIGURE_UPLOAD,
 			    out->value[RUN_FIGURE_NET] * out->value[RUN_FIGURE_BUSY], MUCH_UPLOAD);
+}
+
+/* Of a load's actions, which are of several requests. */
+void doctor_actions(struct run_figures *out, const struct run *r)
+{
+	const struct run_load *l = r->n_phases == 1 ? r->phase[0]->load : NULL;
+	double trips_ns = 0, all_ns = 0, most = 0;
+
+	if (!l || run_load_rtt(l) <= 0)
+		return;
+	for (size_t i = 0; i < l->n_actions; i++) {
+		const struct run_action *a = &l->action[i];
+		double took = hist_mean(&a->begun), n = (double)a->trips.n, share;
+
+		if (!a->trips.n)
+			continue;
+		share = run_trips_share(took, run_trips_mean(&a->trips), run_load_rtt(l));
+		trips_ns += share * took * n;
+		all_ns += took * n;
+		if (share <= most)
+			continue;
+		most = share;
+		run_figure_who(out, RUN_FIGURE_ACTION_TRIPS, "%s", a->name);
+	}
+	run_figure_share(out, RUN_FIGURE_ACTION_TRIPS, trips_ns, all_ns);
 }

@@ -191,6 +191,14 @@ static void say_failed(const struct rx_figures *x)
 		run_figure_who(x->out, RUN_FIGURE_FAILED, "%s", error + strlen(first));
 }
 
+static bool knows_received(const struct rx_figures *x)
+{
+	for (size_t i = 0; i < x->run->n_phases; i++)
+		if (!x->run->phase[i]->known[METRIC_RX_RECEIVED])
+			return false;
+	return true;
+}
+
 static void set_own_times(const struct rx_figures *x, const struct hist *h)
 {
 	double all = hist_mean(h) * (double)h->n, slow = 0;
@@ -204,6 +212,9 @@ static void set_own_times(const struct rx_figures *x, const struct hist *h)
 	run_figure_share(x->out, RUN_FIGURE_FAILED, (double)doctor_rx_metric(x, METRIC_ERRORS),
 			 (double)doctor_rx_metric(x, METRIC_OPS));
 	say_failed(x);
+	if (knows_received(x))
+		run_figure_set(x->out, RUN_FIGURE_UNHEARD,
+			       !doctor_rx_metric(x, METRIC_RX_RECEIVED));
 	run_figure_share(x->out, RUN_FIGURE_RATE, (double)h->n * NS_PER_S, x->ns);
 	run_figure_share(x->out, RUN_FIGURE_BUSY, all, x->ns);
 	run_figure_set(x->out, RUN_FIGURE_MEAN, hist_mean(h));

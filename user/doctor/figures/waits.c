@@ -23,7 +23,7 @@ static size_t active(const struct run *r)
 	return n + r->n_rest;
 }
 
-static bool is_in_service(const struct run *r, pid_t pid)
+bool measure_is_in_service(const struct run *r, pid_t pid)
 {
 	for (size_t i = 0; i < r->n_service; i++)
 		if (r->service[i].pid == pid)
@@ -39,7 +39,7 @@ static size_t stopped_idle(const struct run *r)
 	for (size_t i = 0; i < r->n_sessions; i++) {
 		const struct run_session *s = &r->session[i];
 
-		n += s->stopped && !s->requests && !is_in_service(r, s->pid);
+		n += s->stopped && !s->requests && !measure_is_in_service(r, s->pid);
 	}
 	return n;
 }

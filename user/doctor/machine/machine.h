@@ -36,7 +36,9 @@ void doctor_used(bool *used, const struct filesystem *volume, const uint64_t *bu
 /* On how many file systems all volumes lie: requests are refused on any of them. */
 void doctor_apart(struct run_figures *out, const struct filesystem *volume, size_t n);
 
-/* How full the volumes are that clients use; where requests were refused, all volumes. */
+/* How full the volumes are that clients use. */
+void doctor_room_used(struct run_figures *out, const struct filesystem *volume, size_t n);
+/* The same of the one that is nearest to full; where requests were refused, all volumes. */
 void doctor_room(struct run_figures *out, const struct filesystem *volume, size_t n);
 
 /* Whether one of all volumes is read-only: requests that are refused take no time there. */

@@ -147,39 +147,53 @@ static double bytes_elsewhere(const struct machine_between *b, const char *name)
 	return bytes;
 }
 
+/* What each process moved, of all devices together. */
+static struct disk_users disk_users(const struct machine_between *b)
+{
+	struct disk_users u = { .known = true };
+
+	for (size_t i = 0; i < b->after->processes.n; i++)
+		add_user(&u, b, &b->after->processes.entry[i]);
+	take_off_ended(&u, b);
+	return u;
+}
+
 /*
  * What programs read and write is known of all devices together, and a file system's journal makes
  * writes that no program made: so neither what is left of the device's bytes nor what the others
  * moved is all theirs, and the lesser of both is the most that may be. What other devices moved may
  * be theirs, too, and is the least of what went to them: the rest is still in memory. Where that
- * leaves less than half of what there is, it is not known.
+ * leaves less than half of what there is, it is not known: NAN.
  */
+static double others_share(const struct machine_between *b, const struct disk_users *u,
+			   const struct disk_work *d)
+{
+	double left = fmax(d->bytes - u->server, 0), most = fmin(left, u->others);
+
+	if (most > 0 && fmin(left, u->others - IN_MEMORY * bytes_elsewhere(b, d->name)) < most / 2)
+		return NAN;
+	return d->bytes > 0 ? most / d->bytes : 0;
+}
+
 static void disk_others(const struct machine_between *b, const struct disk_work *d)
 {
-	struct disk_users u = { .known = true };
-	double left, most;
+	struct disk_users u = disk_users(b);
+	double share;
 
-	for (size_t i = 0; i < b->after->processes.n; i++)
-		add_user(&u, b, &b->after->processes.entry[i]);
-	take_off_ended(&u, b);
 	if (!u.known || !b->before->all_processes) {
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS,
 			       u.known ? "processes outside this container cannot be seen"
 				       : "no right to see what the server reads and writes");
 		return;
 	}
-	left = fmax(d->bytes - u.server, 0);
-	most = fmin(left, u.others);
-	if (most > 0 && fmin(left, u.others - IN_MEMORY * bytes_elsewhere(b, d->name)) < most / 2) {
+	share = others_share(b, &u, d);
+	if (isnan(share)) {
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS,
 			       "which program used which disk is not known, and another disk was "
 			       "busy, too");
 		return;
 	}
-	if (d->bytes > 0)
-		run_figure_share(b->out, RUN_FIGURE_DEVICE_OTHERS, most, d->bytes);
-	else
-		run_figure_set(b->out, RUN_FIGURE_DEVICE_OTHERS, 0);
+	run_figure_set(b->out, RUN_FIGURE_DEVICE_OTHERS, share);
 	if (u.who && u.others > 0)
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS, "%s%s (pid %d): %.3g MB/s",
 			       run_kind_another(b->out->kind, u.who->st.comm), u.who->st.comm,
@@ -221,16 +235,59 @@ static void rebuild(const struct machine_between *b, const char *device)
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_REBUILD, "%s %s", name, what);
 }
 
+static bool disk_is_busy(const struct machine_between *b, const struct disk_work *d)
+{
+	return d->busy_ms * 1e6 >= DEVICE_BUSY_MUCH * b->ns;
+}
+
+static bool disk_is_slow(const struct disk_work *d)
+{
+	return d->n > 0 && d->ms * 1e6 >= DEVICE_TIME_LONG * d->n;
+}
+
 /* As the causes need it: one that is busy and slow is not hidden by one that is busier and fast,
  * nor one that is rebuilt by another. */
 static unsigned int disk_fit(const struct machine_between *b, const struct disk_work *d)
 {
-	bool busy = d->busy_ms * 1e6 >= DEVICE_BUSY_MUCH * b->ns;
 	char what[64];
 
-	if (busy && rebuilt_on(b, d->name, what, sizeof(what)))
-		return 2;
-	return busy && d->n > 0 && d->ms * 1e6 >= DEVICE_TIME_LONG * d->n;
+	if (!disk_is_busy(b, d))
+		return 0;
+	return 2u * (rebuilt_on(b, d->name, what, sizeof(what)) != NULL) + disk_is_slow(d);
+}
+
+static void disk_unlike(const struct machine_between *b, enum run_figure which,
+			const struct disk_work *other)
+{
+	b->out->known[which] = false;
+	run_figure_who(b->out, which, "%s (volume %s), another disk, was busy, too", other->name,
+		       machine_volume_on(b->m, other->name)->path);
+}
+
+/*
+ * The figures are of one disk: where another that is busy, too, is of a cause that this one is not,
+ * they do not rule that cause out.
+ */
+static void disks_beside(const struct machine_between *b, const struct disk_work *chosen)
+{
+	const struct disk_users u = disk_users(b);
+	struct run_figures *out = b->out;
+	struct disk_work d;
+
+	for (size_t i = 0; i < b->after->devices.n; i++) {
+		const char *name = b->after->devices.entry[i].name;
+
+		if (!strcmp(name, chosen->name) || !machine_volume_on(b->m, name) ||
+		    is_one_volume(b->m, name, chosen->name) ||
+		    !disk_work(&d, b, &b->after->devices.entry[i]) || !disk_is_busy(b, &d))
+			continue;
+		if (disk_is_slow(&d) && !disk_is_slow(chosen))
+			disk_unlike(b, RUN_FIGURE_DEVICE_TIME, &d);
+		if (out->known[RUN_FIGURE_DEVICE_OTHERS] &&
+		    out->value[RUN_FIGURE_DEVICE_OTHERS] < DEVICE_OTHERS_MUCH &&
+		    !(others_share(b, &u, &d) < DEVICE_OTHERS_MUCH))
+			disk_unlike(b, RUN_FIGURE_DEVICE_OTHERS, &d);
+	}
 }
 
 static void no_devices(const struct machine_between *b)
@@ -273,5 +330,6 @@ void machine_disks(const struct machine_between *b)
 		run_figure_share(b->out, RUN_FIGURE_DEVICE_QUEUE, most.queue_ms, ms);
 		disk_others(b, &most);
 		rebuild(b, most.name);
+		disks_beside(b, &most);
 	}
 }

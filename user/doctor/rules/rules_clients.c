@@ -103,7 +103,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "unseen-clients", .name = "connections that are not seen", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(TCP_UNSEEN, 0.1)), NO_HARM,
-		.fact = "the connections of {tcp_unseen.who} are not seen: they are in another network namespace, or were short; what is said of the network is true of the others only",
+		.fact = "the connections of {tcp_unseen.who} are not seen, or not in full: they are in another network namespace, were short, have only begun, or ended among very many; what is said of the network is true of the others only",
 	},
 	{
 		.key = "relay", .name = "relayed connections", .kind = DOCTOR_NOTE,

@@ -10,7 +10,7 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "disk-full", .name = "full disk", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
+		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, ROOM_FILES_FEW), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(DISK_FULL), F(DISK_FULL_SHARE), F(ROOM), F(ROOM_BYTES)),
 		.says = "requests refused because a disk is full: {disk_full}[, most of them {disk_full.who}][; {room_bytes} ({room}) are free of {room.who}]",
 		.todo = "free space on the volume",
@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "disk-files", .name = "no inodes left", .kind = DOCTOR_FAILS,
-		TESTS(MOST(ROOM_FILES, 0.001), LEAST(DISK_FULL, 1), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
+		TESTS(MOST(ROOM_FILES, ROOM_FILES_FEW), LEAST(DISK_FULL, 1), MOST(FILE_SYSTEMS_ALL, 2)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(ROOM_FILES), F(DISK_FULL), F(ROOM)),
 		.says = "no more files can be made on a volume: {room_files} of its inodes are free[; requests refused: {disk_full}]",
 		.todo = "remove files, or make the file system anew with more inodes",
@@ -56,8 +56,8 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "quota", .name = "quota", .kind = DOCTOR_NOTE,
-		TESTS(LEAST(DISK_FULL, 1), LEAST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001)), NO_HARM,
-		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; the disk itself has {room_bytes} free: a quota, or a limit of the server (vol size limit, storage.reserve)",
+		TESTS(LEAST(DISK_FULL, 1), LEAST(ROOM_USED, 64e6)), NO_HARM,
+		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; {room_used} are free on the disk in use[ ({room_used.who})]: a quota, or a limit of the server (vol size limit, storage.reserve)",
 	},
 	{
 		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,
@@ -117,7 +117,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-writers", .name = "other programs on the disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
+		TESTS(LEAST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH), LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(MEAN)),
 		.says = "other programs moved up to {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks for {wait_disk} of all request time",
 		.todo = "move that program's work to another disk or another hour, or lower its priority (ionice -c3, IOWeight=)",
@@ -126,7 +126,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "fsync", .name = "fsync storm", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(SYNC, 0.25), LEAST(SYNC_MEAN, 5e6), MOST(IO_LIMIT, 0.6), MOST(DEVICE_OTHERS, 0.5)), HARM(SYNC, 0.25),
+		TESTS(LEAST(SYNC, 0.25), LEAST(SYNC_MEAN, 5e6), MOST(IO_LIMIT, 0.6), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH)), HARM(SYNC, 0.25),
 		EVIDENCE(F(SYNC), F(SYNC_RATE), F(SYNC_MEAN), F(DEVICE_TIME), F(MEAN)),
 		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} fsync calls, {sync_mean} on average",
 		.todo = "a disk with a write cache that survives a power loss; see which client flushes (Time Machine does after each band)",
@@ -144,7 +144,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), LEAST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
+		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), LEAST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
 		EVIDENCE(F(WAIT_DISK), F(SYNC), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]; {device_busy.who} was busy {device_busy} of the time, an access took {device_time} on average[; {read} were read from disks]",
 		.todo = "more memory if the same files are read again and again; else a faster disk, or see which program keeps it busy",
@@ -153,7 +153,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), MOST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
+		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), MOST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
 		EVIDENCE(F(WAIT_DISK), F(SYNC), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]; {device_busy.who} was busy {device_busy} of the time, an access took {device_time} on average",
 		.todo = "a faster disk (where fsync waits, one with a write cache that survives a power loss), or see which program keeps it busy",

@@ -234,8 +234,8 @@ static void look_at_metad(struct run_figures *out, pid_t cnid_metad)
 	procfs_each_child(cnid_metad, look_at_child, out);
 }
 
-/* Where and how the server asks for CNIDs is not what its settings say now: only that a CNID server
- * of its own runs is known. */
+/* Where and how the server asks for CNIDs is not what its settings say now: only whether a CNID
+ * server of its own is paused is known, not whether it asks that one. */
 static void look_anew(struct run_figures *out, const struct servers_entry *s)
 {
 	static const enum run_figure which[] = { RUN_FIGURE_CNID_DOWN, RUN_FIGURE_CNID_HELD,
@@ -246,8 +246,6 @@ static void look_anew(struct run_figures *out, const struct servers_entry *s)
 		run_figure_who(out, which[i], SETTINGS_MAY_DIFFER);
 	if (!s->cnid_metad || procstat_read(&st, s->cnid_metad) || !procstat_lives(&st))
 		return;
-	run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
-	run_figure_who(out, RUN_FIGURE_CNID_DOWN, "%s", "");
 	run_figure_who(out, RUN_FIGURE_CNID_HELD, "%s", "");
 	look_at_metad(out, s->cnid_metad);
 }

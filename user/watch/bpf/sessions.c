@@ -63,13 +63,18 @@ struct sessions {
 	struct known *ended; /* owned */
 	size_t n_ended;
 	struct run_session rest; /* sum of those that were dropped */
-	uint64_t n_rest;
+	uint64_t n_rest, rest_ns;
+	uint64_t begun_ns; /* the watch */
 	struct usernames names;
 };
 
 struct sessions *sessions_new(void)
 {
-	return calloc(1, sizeof(struct sessions));
+	struct sessions *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->begun_ns = clock_now_ns();
+	return s;
 }
 
 static void label_free(struct label *l)
@@ -357,6 +362,15 @@ static int bpf_sessions_busiest_first(const void *a, const void *b)
 	return x->begun_ns < y->begun_ns ? 1 : -1;
 }
 
+/* Of one that has ended, since the watch began. */
+static uint64_t lived_ns(const struct sessions *s, const struct run_session *row)
+{
+	uint64_t begun_ns = row->begun_ns > s->begun_ns ? row->begun_ns : s->begun_ns;
+	uint64_t ended_ns = row->ended_ns ? row->ended_ns : clock_now_ns();
+
+	return ended_ns > begun_ns ? ended_ns - begun_ns : 0;
+}
+
 static void drop_idle(struct sessions *s)
 {
 	struct run_session *to = &s->rest;
@@ -373,6 +387,7 @@ static void drop_idle(struct sessions *s)
 		to->bytes_in += row->bytes_in;
 		to->bytes_out += row->bytes_out;
 		to->habit.upload_ns += row->habit.upload_ns;
+		s->rest_ns += lived_ns(s, row);
 		s->n_rest++;
 	}
 }
@@ -498,6 +513,7 @@ int sessions_note(const struct bpf_rung *b, struct run *r)
 	}
 	r->rest = s->rest;
 	r->n_rest = s->n_rest;
+	r->rest_ns = s->rest_ns;
 	unknown = usernames_unanswered(&s->names);
 	if (!err && unknown)
 		err = run_note(

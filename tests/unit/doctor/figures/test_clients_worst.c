@@ -221,7 +221,107 @@ static void a_client_that_takes_nothing_may_be_asleep(void **state)
 		if (slow)
 			is_bertas(&f, RUN_FIGURE_WINDOW);
 		else
-			assert_non_null(strstr(f.who[RUN_FIGURE_WINDOW], "took none of a reply"));
+			assert_non_null(strstr(f.who[RUN_FIGURE_WINDOW], "took nothing for long"));
+	}
+}
+
+/* It was closed a second after the watch began, in a reply from before; or it takes one by bits. */
+static void a_client_that_fell_asleep_takes_nothing_either(void **state)
+{
+	(void)state;
+	for (int slow = 0; slow < 2; slow++) {
+		struct run *r = made();
+		struct run_session *s = named(client(r, 0, MS), "berta");
+		struct run_figures f;
+
+		s->tcp.acked = 65536;
+		s->tcp.window_ns = 9000 * MS;
+		s->tcp.still_ns = slow ? 2000 * MS : 9000 * MS;
+		named(client(r, 600, MS), "anna");
+		f = measured(r);
+		assert_int_equal(f.known[RUN_FIGURE_WINDOW], slow);
+		if (slow)
+			is_bertas(&f, RUN_FIGURE_WINDOW);
+		else
+			assert_non_null(strstr(f.who[RUN_FIGURE_WINDOW], "took nothing for long"));
+	}
+}
+
+/* More sessions ended than are listed, each after a second; of those that are, none is slow. */
+static void sessions_that_are_not_listed_rule_nothing_out(void **state)
+{
+	static const enum run_figure may[] = { RUN_FIGURE_TRIPS, RUN_FIGURE_ACKS, RUN_FIGURE_LOST,
+					       RUN_FIGURE_WINDOW, RUN_FIGURE_LINK };
+	struct run_figures f;
+	struct run *r = made();
+
+	(void)state;
+	named(client(r, 600, MS), "anna")->busy_ns = 5000 * MS;
+	r->n_rest = 20000;
+	r->rest_ns = 20000 * 1000 * MS;
+	r->rest.busy_ns = 20000 * 900 * MS;
+	r->rest.requests = 200;
+	f = measured(r);
+	for (size_t i = 0; i < sizeof(may) / sizeof(may[0]); i++) {
+		assert_false(f.known[may[i]]);
+		assert_string_equal(f.who[may[i]], "the connections of 20000 of 20001 clients are "
+						   "not seen, or no longer listed");
+	}
+	/* What is theirs is their time, not the whole watch for each. */
+	assert_in_range(1000 * f.value[RUN_FIGURE_TCP_UNSEEN], 90, 110);
+	/* One that is listed and slow is named. */
+	r = made();
+	named(client(r, 150, 41 * MS), "berta")->tcp.min_rtt_ns = 40 * MS;
+	r->n_rest = 1;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_TRIPS);
+}
+
+/* It is seen: only how fast it takes replies is not. */
+static void a_client_without_a_rate_is_no_unseen_connection(void **state)
+{
+	(void)state;
+	for (uint32_t asked = 0; asked < 2; asked++) {
+		struct run *r = made();
+		struct run_session *s = named(client(r, asked, MS), "carla");
+		struct run_figures f;
+
+		s->tcp.rate = 0;
+		s->tcp.acked = 1000000;
+		s->tcp.busy_ns = 9000 * MS;
+		s->bytes_out = 10000000;
+		named(client(r, 600, MS), "anna");
+		f = measured(r);
+		assert_false(f.known[RUN_FIGURE_LINK]);
+		assert_true(f.known[RUN_FIGURE_TRIPS] && f.known[RUN_FIGURE_WINDOW]);
+		assert_string_equal(f.who[RUN_FIGURE_TCP_UNSEEN],
+				    asked ? "1 of 2 clients (0% of all requests)" : "");
+		assert_non_null(
+		    strstr(f.who[RUN_FIGURE_LINK], "TCP has not yet measured how fast"));
+	}
+}
+
+/* Carla is in a container, and takes one reply all the time: none of its bytes are counted yet. */
+static void a_reply_that_is_not_counted_may_be_on_a_slow_link(void **state)
+{
+	(void)state;
+	for (int served = 0; served < 2; served++) {
+		struct run *r = made();
+		struct run_session *s = unseen(r, 10, MS);
+		struct run_figures f;
+
+		s->bytes_out = 500;
+		s->busy_ns = 9900 * MS;
+		s->pid = 4711;
+		named(client(r, 600, MS), "anna");
+		if (served) {
+			r->service = calloc(1, sizeof(*r->service));
+			assert_non_null(r->service);
+			r->n_service = 1;
+			r->service[0].pid = 4711;
+		}
+		f = measured(r);
+		assert_int_equal(f.known[RUN_FIGURE_LINK], !served);
 	}
 }
 
@@ -323,6 +423,10 @@ int main(void)
 		cmocka_unit_test(a_client_that_is_seen_does_not_rule_out_one_that_is_not),
 		cmocka_unit_test(a_client_that_takes_nothing_may_be_asleep),
 		cmocka_unit_test(a_client_that_is_not_seen_does_not_hide_one_that_is),
+		cmocka_unit_test(a_client_that_fell_asleep_takes_nothing_either),
+		cmocka_unit_test(sessions_that_are_not_listed_rule_nothing_out),
+		cmocka_unit_test(a_client_without_a_rate_is_no_unseen_connection),
+		cmocka_unit_test(a_reply_that_is_not_counted_may_be_on_a_slow_link),
 		cmocka_unit_test(what_cannot_be_of_a_client_that_is_not_seen_stays_known),
 		cmocka_unit_test(a_session_that_waits_for_a_cpu_does_not_hide_one_that_fills_it),
 	};

@@ -139,6 +139,8 @@ static void clients_that_are_not_seen_are_not_ruled_out_by_one_that_is(void **st
 	f = (struct run_figures) { 0 };
 	assert_int_equal(doctor_measure(&f, r), 0);
 	assert_true(may_be(&f, "delayed-acks") && may_be(&f, "round-trips"));
+	/* What is known of round trips is the least of them. */
+	assert_true(!f.known[RUN_FIGURE_TRIPS_WAIT] && f.at_least[RUN_FIGURE_TRIPS_WAIT]);
 	done(r);
 	/* With 200 others that wait for a disk all the time, theirs is little. */
 	r = in_pieces(1000000);
@@ -266,6 +268,35 @@ static void of_requests_from_before_the_watch_it_may_not_be_known(void **state)
 	done(r);
 }
 
+/* Beside a slow link there are no round trips, as far as is seen: those who are not seen are a
+ * fifth of the waiting, and that is all that may be otherwise. */
+static void a_few_that_are_not_seen_leave_a_slow_link_sure(void **state)
+{
+	struct run_figures f = { 0 };
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 10000);
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+	run_figure_set(&f, RUN_FIGURE_NET_WAIT, 0.9);
+	run_figure_set(&f, RUN_FIGURE_LINK, 0.9);
+	run_figure_set(&f, RUN_FIGURE_LINK_RATE, 1e6);
+	run_figure_set(&f, RUN_FIGURE_LINK_UNSENT, 100000);
+	run_figure_set(&f, RUN_FIGURE_LINK_REPLY, 1e9);
+	run_figure_set(&f, RUN_FIGURE_TCP_UNSEEN, 0.2);
+	run_figure_set(&f, RUN_FIGURE_TRIPS_WAIT, 0);
+	f.known[RUN_FIGURE_TRIPS_WAIT] = false;
+	assert_true(is_found(&f, "slow-link", false));
+	f.at_least[RUN_FIGURE_TRIPS_WAIT] = true;
+	assert_true(is_found(&f, "slow-link", true));
+	/* They explain too much of it, or those who are not seen may. */
+	run_figure_set(&f, RUN_FIGURE_TCP_UNSEEN, 0.5);
+	assert_true(is_found(&f, "slow-link", false));
+	run_figure_set(&f, RUN_FIGURE_TCP_UNSEEN, 0.2);
+	f.value[RUN_FIGURE_TRIPS_WAIT] = 0.5;
+	assert_true(is_found(&f, "slow-link", false));
+}
+
 /* Somebody uploads all the time: a client that takes replies slowly is none the less named. */
 static void an_upload_hides_no_slow_reader(void **state)
 {
@@ -293,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_sends_late_is_none_that_takes_no_replies),
 		cmocka_unit_test(of_several_phases_it_may_not_be_known),
 		cmocka_unit_test(of_requests_from_before_the_watch_it_may_not_be_known),
+		cmocka_unit_test(a_few_that_are_not_seen_leave_a_slow_link_sure),
 		cmocka_unit_test(an_upload_hides_no_slow_reader),
 		cmocka_unit_test(one_client_s_delayed_acknowledgements_are_not_what_all_wait_for),
 		cmocka_unit_test(where_nothing_else_is_waited_for_they_are),

@@ -392,6 +392,31 @@ static void where_lost_packets_cannot_be_seen_they_are_not_known(void **state)
 	}
 }
 
+/* One that is not there sends nothing, one that aborts each call does; a server's own counts do not
+ * say what came to its clients. */
+static void whether_anything_came_from_the_server_is_known(void **state)
+{
+	struct run_figures f;
+	struct run *r;
+
+	(void)state;
+	for (uint64_t received = 0; received < 2; received++) {
+		r = made();
+		hist_add(&add_calls(r)->latency, 1 * MS);
+		run_set(r->phase[0], METRIC_OPS, 1);
+		run_set(r->phase[0], METRIC_ERRORS, 1);
+		run_set(r->phase[0], METRIC_RX_RECEIVED, received);
+		f = measured(r);
+		is(&f, RUN_FIGURE_FAILED, 1);
+		is(&f, RUN_FIGURE_UNHEARD, !received);
+	}
+	r = made();
+	add_ledger(r->phase[0]);
+	f = measured(r);
+	assert_true(f.known[RUN_FIGURE_FAILED]);
+	assert_false(f.known[RUN_FIGURE_UNHEARD]);
+}
+
 /* The server reads it once, when it comes at last. */
 static void a_packet_lost_on_its_way_is_not_read_twice(void **state)
 {
@@ -451,6 +476,7 @@ static void what_a_server_that_is_not_seen_lost_is_a_guess(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whether_anything_came_from_the_server_is_known),
 		cmocka_unit_test(where_lost_packets_cannot_be_seen_they_are_not_known),
 		cmocka_unit_test(a_socket_that_drops_is_measured),
 		cmocka_unit_test(a_limit_that_is_enough_is_not_to_be_raised),

@@ -206,6 +206,60 @@ static void the_rebuilding_of_another_disk_is_not_why_this_one_is_busy(void **st
 	figure_is(f, RUN_FIGURE_DEVICE_REBUILD, 0, NULL);
 }
 
+static const char sda_rebuilt[] =
+    "md0 : active raid1 sda[1]\n      [=>.]  recovery = 12.6% (1/8)\n";
+
+/* sda is fast and rebuilt, sdc slow: of which of them requests wait is not known. */
+static void a_rebuilding_does_not_rule_out_that_another_disk_is_slow(void **state)
+{
+	struct two_looks *l = *state;
+	const struct run_figures *f;
+
+	two_disks(l, 6000);
+	strcpy(l->after.mdstat, sda_rebuilt);
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_REBUILD, 1, NULL);
+	figure_unknown(f, RUN_FIGURE_DEVICE_TIME,
+		       "sdc (volume /srv/b), another disk, was busy, too");
+	/* It is not busy. */
+	two_disks(l, 2000);
+	strcpy(l->after.mdstat, sda_rebuilt);
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_TIME, 0.1e6, NULL);
+}
+
+/* sdc is slow and the server's; on sda a backup runs. */
+static void a_slow_disk_does_not_rule_out_that_others_use_another(void **state)
+{
+	struct processes_entry then[] = {
+		{ .pid = SERVER, .has_io = true, .st.started = 1 },
+		{ .pid = OTHER, .has_io = true, .st.started = 1 },
+	};
+	struct processes_entry now[] = {
+		{ .pid = SERVER, .has_io = true, .st.started = 1, .io_b = 50000000 },
+		{ .pid = OTHER, .has_io = true, .st.started = 1, .io_b = 900000000 },
+	};
+	const pid_t own[] = { SERVER };
+	struct two_looks *l = *state;
+	const struct run_figures *f;
+
+	l->m.own = own;
+	l->m.n_own = 1;
+	l->before.processes = (struct process_table) { .n = 2, .entry = then };
+	l->after.processes = (struct process_table) { .n = 2, .entry = now };
+	two_disks(l, 6000);
+	l->after.devices.entry[0].b += 900000000;
+	l->after.devices.entry[2].b += 40000000;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_BUSY, 0.6, "sdc (volume /srv/b)");
+	figure_is(f, RUN_FIGURE_DEVICE_TIME, 40e6, NULL);
+	figure_unknown(f, RUN_FIGURE_DEVICE_OTHERS,
+		       "sda (volume /srv/a), another disk, was busy, too");
+	/* The server's own work. */
+	now[0].io_b = 940000000;
+	now[1].io_b = 1000;
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +269,8 @@ int main(void)
 		EACH(which_of_two_busy_disks_others_used_is_not_known),
 		EACH(a_fast_disk_that_is_busier_does_not_hide_a_slow_one),
 		EACH(the_rebuilding_of_another_disk_is_not_why_this_one_is_busy),
+		EACH(a_rebuilding_does_not_rule_out_that_another_disk_is_slow),
+		EACH(a_slow_disk_does_not_rule_out_that_others_use_another),
 		EACH(a_volume_without_a_device_says_what_it_is_on),
 	};
 
