@@ -167,6 +167,20 @@ def test_recordings_of_servers_of_other_kinds_are_refused(shelf: Shelf, execute:
     assert done.code == 2 and "kind of server: 'smb' against 'nfs'" in done.err
 
 
+@pytest.mark.parametrize("command", ["load", "smallfile", "lantest"])
+def test_what_a_client_did_on_servers_of_other_kinds_is_compared(
+    shelf: Shelf, execute: Execute, command: str
+) -> None:
+    """The rows are its own actions."""
+    source = "load" if command == "load" else "tutorial"
+
+    def on(kind: str) -> Change:
+        return lambda v: v.update(kind=kind, command=command, about="calls")
+
+    a, b = shelf.put("a", source, on("nfs")), shelf.put("b", source, on("smb"))
+    assert execute("compare", a, "--", b).code == 0
+
+
 def test_more_calls_are_a_difference(shelf: Shelf, execute: Execute) -> None:
     done = execute("compare", shelf.put("a"), shelf.put("b", change=more_calls))
     assert "FPCreateFile  afpd: xattr" in done.out and "+1.000" in done.out
