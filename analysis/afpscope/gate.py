@@ -249,8 +249,10 @@ def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Fi
 
 def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -> Times:
     """Rows shown to be worse by more than `limit`, and those of which that cannot be told."""
-    if not design.in_turn(a, b):
-        raise wrong_use("times are judged only on pairs made in turn: make them with afpscope ab")
+    if order := design.disorder(a, b):
+        raise wrong_use(
+            f"times are judged only on pairs made in turn ({order}): make them with afpscope ab"
+        )
     compare.check(a, b, force)
     starts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}
     doubt = design.DOUBT if starts else None

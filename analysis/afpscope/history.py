@@ -65,10 +65,11 @@ def _answer(db: Any, sql: str) -> list[Any]:
 
 
 def _line(key: Key, points: list[Point], of: dict[str, float], rows: int, least: float) -> Line:
-    known = [p for p in points if p.id in of]
+    known = [p for p in points if of.get(p.id, 0) > 0]
     values = [of[p.id] for p in known]
     found = changes.change_points(values, rows)
-    return Line(key, known, values, [c for c in found if abs(c.by) > least])
+    zeros = tuple(p for p in points if p.id in of and of[p.id] <= 0)
+    return Line(key, known, values, [c for c in found if abs(c.by) > least], zeros)
 
 
 def read(db: Any, args: argparse.Namespace) -> tuple[list[History], int]:
@@ -91,12 +92,11 @@ def read(db: Any, args: argparse.Namespace) -> tuple[list[History], int]:
         for p in points:
             for row, value in of[p.id].items():
                 table[row][p.id] = value
-        asked = {row: v for row, v in table.items() if _is_wanted(row, args.row)}
-        # changes are ratios, and from 0 there is none
-        wanted = {row: v for row, v in asked.items() if min(v.values()) > 0}
-        zeros = [row for row, v in asked.items() if min(v.values()) <= 0 < max(v.values())]
+        wanted = {
+            row: v for row, v in table.items() if _is_wanted(row, args.row) and max(v.values()) > 0
+        }
         lines = [_line(row, points, v, len(wanted), args.least) for row, v in wanted.items()]
-        out.append(History(f"{command} ({set_}, {kind})", points, lines, tuple(zeros)))
+        out.append(History(f"{command} ({set_}, {kind})", points, lines))
     return sorted(out, key=lambda h: -len(h.points)), everything - len(runs)
 
 
@@ -135,24 +135,24 @@ def _print(history: History, args: argparse.Namespace) -> None:
     n = len(history.points)
     print(f"{n} run{'s' * (n > 1)} of {history.what}, {first.started[:10]} to {last.started[:10]}")
     found = _changes(history, args)
-    cut = len(found) if args.all or args.row else SHOWN
+    every = bool(args.all or args.row)
+    cut = len(found) if every else SHOWN
     for text in found[:cut]:
         print(show.page(text))
     if len(found) > cut:
         print(f"{len(found) - cut} more changes (--all)")
-    for line in history.lines if args.all or args.row else ():
+    for line in history.lines if every else ():
         print(f"{show.plain(line.name)}: {spark(line.values)} {line.shown(line.values[-1])}")
     if found:
         print(ENGLISH["history_whose"])
-    quiet = len(history.lines) - len(history.changed) - history.too_few
-    parts = [f"{quiet} of {len(history.lines)} rows without a change that could be shown"]
+    parts = [f"{history.quiet} of {len(history.lines)} rows without a change that could be shown"]
     if history.too_few:
         parts.append(
             f"{history.too_few} with too few runs to show one ({history.needed} are needed)"
         )
     print("; ".join(parts))
-    if history.zeros:
-        print(_folded(show.plain(history.of_zeros(ENGLISH))).strip())
+    if zeros := history.of_zeros(ENGLISH, every):
+        print(_folded(show.plain(zeros)).strip())
 
 
 def _json(histories: list[History]) -> str:
@@ -160,10 +160,9 @@ def _json(histories: list[History]) -> str:
         {"what": h.what, "runs": [{"id": p.id, "started": p.started, "labels": p.labels}
                                   for p in h.points],
          "least_values": h.needed,
-         "not_judged": [dict(zip(("test", "label", "unit", "better"), key, strict=True))
-                        for key in h.zeros],
          "rows": [dict(zip(("test", "label", "unit", "better"), line.key, strict=True)) | {
                    "runs": [p.id for p in line.points], "values": line.values,
+                   "zero_runs": [p.id for p in line.zeros],
                    "changes": [{"run": line.points[c.at].id, "from": line.points[c.low].id,
                                 "to": line.points[c.high].id, "before": c.before,
                                 "after": c.after, "shape": c.kind, "is": line.verdict(c)}
@@ -186,7 +185,7 @@ def _csv(histories: list[History]) -> Iterator[tuple[Any, ...]]:
                 yield (h.what, *line.key, *runs, c.before, c.after, c.kind, line.verdict(c))
 
 
-def _markdown(histories: list[History], label: str | None) -> str:
+def _markdown(histories: list[History], label: str | None, every: bool) -> str:
     out = ["### afpscope history"]
     for h in histories:
         first, last = h.points[0], h.points[-1]
@@ -200,8 +199,8 @@ def _markdown(histories: list[History], label: str | None) -> str:
         if h.too_few:
             out += ["", f"{h.too_few} rows have too few runs to show a change ({h.needed} are "
                         "needed)."]  # fmt: skip
-        if h.zeros:
-            out += ["", markdown.escape(h.of_zeros(ENGLISH))]
+        if zeros := h.of_zeros(ENGLISH, every):
+            out += ["", markdown.escape(zeros)]
     if any(h.changed for h in histories):
         out += ["", markdown.escape(ENGLISH["history_whose"])]
     return "\n".join(out)
@@ -228,7 +227,7 @@ def run(args: argparse.Namespace) -> int:
         print(args.output)
         return OK
     if args.format == forms.MARKDOWN:
-        print(_markdown(histories, args.label))
+        print(_markdown(histories, args.label, bool(args.all or args.row)))
         histories = []
     for i, history in enumerate(histories):
         if i:

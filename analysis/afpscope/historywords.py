@@ -10,7 +10,8 @@ WORDS: dict[str, str] = {
     "history_few": (
         "No change could be shown: {few} of {rows} rows have too few runs, {needed} are needed."
     ),
-    "history_zeros": "Not judged, as 0 in some runs and not in others: {which}.",
+    "history_zeros": "Of rows that are 0 in some runs only the other runs are judged: {which}.",
+    "history_zero_runs": "0 in {n} of {of} runs",
     "history_note": (
         "Each dot is a run, in order of time; lines are the levels between changes, and the way "
         "of a drift; the scale of each curve goes from its smallest to its largest value."

@@ -94,6 +94,33 @@ def test_runs_of_one_second_are_in_turn_too(shelf: Shelf) -> None:
     assert design.in_turn(a, b)
 
 
+def test_runs_that_all_began_in_one_second_have_no_known_order(
+    shelf: Shelf, execute: Execute
+) -> None:
+    """All of A may have been first: then nothing is sure, and no time is gated."""
+    a, b = pairs(shelf, 8, 1.12)
+    for place in (*a, *b):
+        value = json.loads((place / "run.json").read_text())
+        value["started"] = "2026-11-21T10:00:00Z"
+        (place / "run.json").write_text(json.dumps(value))
+    done = execute("compare", *a, "--", *b)
+    assert "all runs began in the same second, so that their order is not known" in done.err
+    assert "slower" not in {
+        row["verdict"]
+        for row in json.loads(execute("compare", "--json", *a, "--", *b).out)["times"]
+    }
+    done = execute("gate", "--time", "5%", *a, "--", *b)
+    assert done.code == 2 and "all runs began in the same second" in done.err
+
+
+def test_where_starts_are_not_known_it_says_what_makes_them_known(shelf: Shelf) -> None:
+    sides = pairs(shelf, 4, 1.0)
+    a, b = ([replace(Run.open(place), server={}) for place in side] for side in sides)
+    assert design.doubts(a, b) == [
+        "it is not known whether the servers were restarted for each run: afpscope ab --restart"
+    ]
+
+
 def test_two_runs_are_not_enough(shelf: Shelf, execute: Execute) -> None:
     a, b = shelf.put("a"), shelf.put("b", "lantest-2")
     done = execute("compare", a, b)
@@ -165,6 +192,20 @@ def test_recordings_of_servers_of_other_kinds_are_refused(shelf: Shelf, execute:
     a = shelf.put("a", "record", lambda v: v.update(kind="smb"))
     done = execute("compare", a, shelf.put("b", "record", lambda v: v.update(kind="nfs")))
     assert done.code == 2 and "kind of server: 'smb' against 'nfs'" in done.err
+
+
+@pytest.mark.parametrize("command", ["load", "smallfile", "lantest"])
+def test_what_a_client_did_on_servers_of_other_kinds_is_compared(
+    shelf: Shelf, execute: Execute, command: str
+) -> None:
+    """The rows are its own actions."""
+    source = "load" if command == "load" else "tutorial"
+
+    def on(kind: str) -> Change:
+        return lambda v: v.update(kind=kind, command=command, about="calls")
+
+    a, b = shelf.put("a", source, on("nfs")), shelf.put("b", source, on("smb"))
+    assert execute("compare", a, "--", b).code == 0
 
 
 def test_more_calls_are_a_difference(shelf: Shelf, execute: Execute) -> None:

@@ -324,34 +324,60 @@ def test_a_history_names_the_run_with_which_a_value_changed(
     assert wrong.code == 2 and "--where: " in wrong.err
 
 
+def of_metrics(day: int, **values: int) -> Change:
+    """A run of that day, whose tests have these metrics."""
+
+    def change(value: dict[str, Any]) -> None:
+        scaled(1.0, day)(value)
+        for key in values:
+            says = {"key": key, "unit": "1", "meaning": "of a test", "better": "lower"}
+            value["metrics"].append(says)
+        for phase in value["phases"]:
+            phase["metrics"] |= values
+
+    return change
+
+
 def test_a_value_that_becomes_0_is_not_a_value_without_a_change(
     shelf: Shelf, execute: Execute, tmp_path: Path
 ) -> None:
     """There is no ratio to 0; what is 0 in all runs did not change."""
-
-    def change(day: int) -> Change:
-        def of(value: dict[str, Any]) -> None:
-            scaled(1.0, day)(value)
-            for key in ("zeal", "none"):
-                says = {"key": key, "unit": "1", "meaning": "of a test", "better": "lower"}
-                value["metrics"].append(says)
-            for phase in value["phases"]:
-                phase["metrics"] |= {"zeal": 500 if day < 15 else 0, "none": 0}
-
-        return of
-
     for day in range(30):
-        shelf.put(f"run{day:02}", change=change(day))
-    assert execute("export", *shelf.base.iterdir(), "--into", tmp_path / "lake").code == 0
-    done = execute("history", tmp_path / "lake", "--row", "zeal", "--row", "none")
-    assert "Not judged, as 0 in some runs and not in others: " in done.out, done
-    assert "zeal" in done.out and "none" not in done.out
-    (found,) = json.loads(execute("history", tmp_path / "lake", "--json").out)
-    assert {key["label"] for key in found["not_judged"]} == {"zeal"}
-    assert not {"zeal", "none"} & {row["label"] for row in found["rows"]}
-    done = execute("history", tmp_path / "lake", "-o", tmp_path / "page.html")
-    assert done.code == 0
-    assert "Not judged, as 0 in some runs" in (tmp_path / "page.html").read_text()
+        there = day < 15
+        change = of_metrics(day, zeal=500 * there, zest=9 * there, none=0)
+        shelf.put(f"run{day:02}", change=change)
+    lake, page = tmp_path / "lake", tmp_path / "page.html"
+    assert execute("export", *shelf.base.iterdir(), "--into", lake).code == 0
+    done = execute("history", lake, "--row", "ze", "--row", "none")
+    (found,) = json.loads(execute("history", lake, "--json").out)
+    of = [row for row in found["rows"] if row["label"] in ("zeal", "zest")]
+    assert f"\n0 of {len(of)} rows without a change" in done.out
+    assert "none" not in done.out and "none" not in {row["label"] for row in found["rows"]}
+    assert all(row["changes"] == [] and len(row["zero_runs"]) == 15 for row in of)
+    # every one of them where they are asked for, or the first
+    says, each = "Of rows that are 0 in some runs only the other runs", "(0 in 15 of 30 runs)"
+    for how in ((), ("--format", "markdown")):
+        few = " ".join(execute("history", lake, *how).out.replace("\\", "").split())
+        assert says in few and few.count(each) == 4 and f"+{len(of) - 4}." in few
+        for more in (("--all",), ("--row", "ze")):
+            every = execute("history", lake, *how, *more).out.replace("\\", "")
+            assert " ".join(every.split()).count(each) == len(of)
+    assert execute("history", lake, "-o", page).code == 0
+    text = page.read_text()
+    assert says in text and text.count("0 in 15 of 30 runs") == 4 + len(of)
+
+
+@pytest.mark.parametrize("zeros", [0, 1])
+def test_a_0_hides_no_change(shelf: Shelf, execute: Execute, tmp_path: Path, zeros: int) -> None:
+    for day in range(40):
+        shelf.put(f"run{day:02}", change=of_metrics(day, zeal=100 if day < 20 else 150))
+    for day in range(40, 40 + zeros):
+        shelf.put(f"run{day:02}", change=of_metrics(day, zeal=0))
+    lake = tmp_path / "lake"
+    assert execute("export", *shelf.base.iterdir(), "--into", lake).code == 0
+    done = execute("history", lake, "--row", "zeal")
+    assert "changed from 100 to 150 (+50.0 %, worse)" in done.out
+    assert (f"(0 in {zeros} of {40 + zeros} runs)" in done.out) == bool(zeros)
 
 
 def test_a_history_tells_a_drift_from_a_step(

@@ -266,7 +266,10 @@ static void say_put_open(char *out, size_t len, const char *text, const struct d
 		snprintf(out, len, "%.*s%s%s", (int)(at - text), text, names, at + strlen(mark));
 }
 
-/* What stands out of the time of requests for which nobody waits long: the most of it; or NULL. */
+/*
+ * What stands out of the time of requests of which few are long: the most of it; or NULL. No such
+ * verdict is given where P99 is NOTICED_P99 or more, which the texts name.
+ */
 static const char *quick_wait(const struct run_figures *f, const struct diagnosis *d)
 {
 	static const struct {
@@ -275,21 +278,24 @@ static const char *quick_wait(const struct run_figures *f, const struct diagnosi
 		const char *says;
 	} waits[] = {
 		{ RUN_FIGURE_WAIT_CPU, CPU_HARM,
-		  .says =
-		      "Requests are quick, but waited for a CPU {wait_cpu} of their time[; they lay unread "
-		      "for {unread_share} of it]." },
+		  .says = "Few requests took 100ms or more, but requests waited for a CPU "
+			  "{wait_cpu} of their time." },
 		{ RUN_FIGURE_WAIT_DISK, DISK_HARM,
-		  .says = "Requests are quick, but waited for files {wait_disk} of their time." },
+		  .says = "Few requests took 100ms or more, but requests waited for files "
+			  "{wait_disk} of their time." },
 		{ RUN_FIGURE_LOCK, LOCK_HARM,
-		  .says = "Requests are quick, but waited for locks {lock} of their time." },
+		  .says = "Few requests took 100ms or more, but requests waited for locks "
+			  "{lock} of their time." },
 		{ RUN_FIGURE_NET, NET_HARM,
-		  .says = "Requests are quick, but waited for their clients {net} of their time." },
+		  .says = "Few requests took 100ms or more, but requests waited for their "
+			  "clients {net} of their time." },
 		{ RUN_FIGURE_CNID, CNID_WAIT_HARM,
-		  .says = "Requests are quick, but waited for another process or database "
-			  "{cnid} of their time." },
+		  .says = "Few requests took 100ms or more, but requests waited for another "
+			  "process or database {cnid} of their time." },
 	};
-	bool quick = d->verdict == DOCTOR_HEALTHY || d->verdict == DOCTOR_IDLE ||
-		     d->verdict == DOCTOR_PARTLY;
+	bool quick = f->known[RUN_FIGURE_P99] &&
+		     (d->verdict == DOCTOR_HEALTHY || d->verdict == DOCTOR_IDLE ||
+		      d->verdict == DOCTOR_PARTLY);
 	const char *says = NULL;
 	double most = 0;
 

@@ -38,12 +38,29 @@ class Command:
 _AB = Command("A", "B", "afpscope ab --restart")
 
 
+def _may_follow(first: Sequence[Run], then: Sequence[Run]) -> bool:
+    """Whether all of these may have begun after all of those; begins are known to the second."""
+    return max(r.started for r in first) <= min(r.started for r in then)
+
+
+def disorder(a: Sequence[Run], b: Sequence[Run], by: Command = _AB) -> str:
+    """Why a change of the machine may count as a difference of the sides; empty: it does not."""
+    if in_turn(a, b):
+        return ""
+    if _may_follow(a, b) and _may_follow(b, a):
+        return "all runs began in the same second, so that their order is not known"
+    for first, then, names in ((a, b, (by.a, by.b)), (b, a, (by.b, by.a))):
+        if _may_follow(first, then):
+            return f"{names[1]} was measured after {names[0]}"
+    return "the runs were not made in turn"
+
+
 def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
     """Whether these are pairs of a run of each side, one after the other, each side first as often.
 
-    Runs may begin in the same second.
+    Runs may begin in the same second, but not so many that all of one side may have been first.
     """
-    if len(a) != len(b):
+    if len(a) != len(b) or (len(a) > 1 and (_may_follow(a, b) or _may_follow(b, a))):
         return False
     sides = (sorted(run.started for run in side) for side in (a, b))
     pairs = list(zip(*sides, strict=True))
@@ -93,7 +110,7 @@ def _starts(a: Sequence[Run], b: Sequence[Run], by: Command) -> str:
         return ""
     starts = [r.start for r in runs]
     if None in starts:
-        return "it is not known whether the servers were restarted for each run"
+        return f"it is not known whether the servers were restarted for each run: {by.restart}"
     if len(set(starts)) in (1, len(starts)):  # one server, or one start per run
         return ""
     each = (len(set(starts[: len(a)])), len(set(starts[len(a) :])))
@@ -105,16 +122,8 @@ def _starts(a: Sequence[Run], b: Sequence[Run], by: Command) -> str:
 
 def doubts(a: Sequence[Run], b: Sequence[Run], by: Command = _AB) -> list[str]:
     """What else than the servers may have caused a difference of up to DOUBT; empty: nothing."""
-    out: list[str] = []
-    for first, then, names in ((a, b, (by.a, by.b)), (b, a, (by.b, by.a))):
-        if not out and max(r.started for r in first) <= min(r.started for r in then):
-            out.append(f"{names[1]} was measured after {names[0]}")
-    if in_turn(a, b):
-        out = []
-    elif not out:
-        out.append("the runs were not made in turn")
-    out = [f"{text}, so that a change of the machine counts as a difference" for text in out]
-    starts = _starts(a, b, by)
+    order, starts = disorder(a, b, by), _starts(a, b, by)
+    out = [f"{order}: a change of the machine counts as a difference"] if order else []
     return [*out, starts] if starts else out
 
 

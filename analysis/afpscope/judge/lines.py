@@ -12,7 +12,7 @@ from . import changes, shapes
 from .changes import Change
 
 Key = tuple[str, str, str, str]
-_NAMED = 4  # of the rows that are not judged
+_NAMED = 4  # of the rows that are 0 in some runs
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,15 @@ class Point:
 class Line:
     """One row of a history: the runs that have a value, in order of time, and the changes.
 
-    `key`: test, label, unit, and which direction is better.
+    `key`: test, label, unit, and which direction is better. `zeros`: the runs in which it is 0;
+    they are not among the points, as changes are ratios and from 0 there is none.
     """
 
     key: Key
     points: list[Point]
     values: list[float]
     changes: list[Change]
+    zeros: tuple[Point, ...] = ()
 
     @property
     def name(self) -> str:
@@ -48,6 +50,11 @@ class Line:
 
     def shown(self, value: float) -> str:
         return show.measured(value, self.key[2])
+
+    def of_zeros(self, w: Words) -> str:
+        """In how many runs it is 0; empty: in none."""
+        n = len(self.zeros)
+        return w.say("history_zero_runs", n=n, of=n + len(self.points)) if n else ""
 
     def verdict(self, change: Change) -> str:
         return "worse" if (change.by > 0) == (self.key[3] == LOWER) else "better"
@@ -90,13 +97,11 @@ class Line:
 
 @dataclass(frozen=True)
 class History:
-    """The rows of runs that are alike; `what`: what they are runs of. `zeros`: rows that are 0 in
-    some runs and not in others, which are not judged."""
+    """The rows of runs that are alike; `what`: what they are runs of."""
 
     what: str
     points: list[Point]
     lines: list[Line]
-    zeros: tuple[Key, ...] = ()
 
     @property
     def changed(self) -> list[Line]:
@@ -104,12 +109,22 @@ class History:
         found = [line for line in self.lines if line.changes]
         return sorted(found, key=lambda line: -max(abs(c.by) for c in line.changes))
 
-    def of_zeros(self, w: Words) -> str:
-        """Which rows are not judged, and why."""
-        names = [f"{show.short(test)}  {label}" for test, label, _, _ in self.zeros[:_NAMED]]
-        more = len(self.zeros) - len(names)
+    @property
+    def quiet(self) -> int:
+        """Rows without a change that could be shown, though they have runs enough. What is 0 in
+        some runs may have changed to it."""
+        return sum(
+            not line.changes and not line.zeros and len(line.values) >= self.needed
+            for line in self.lines
+        )
+
+    def of_zeros(self, w: Words, every: bool) -> str:
+        """Which rows are 0 in some runs, or the first of these, and in how many; empty: none."""
+        found = [line for line in self.lines if line.zeros]
+        names = [f"{line.name} ({line.of_zeros(w)})" for line in found[: None if every else _NAMED]]
+        more = len(found) - len(names)
         which = w["comma"].join([*names, *([f"+{more}"] if more else [])])
-        return w.say("history_zeros", which=which)
+        return w.say("history_zeros", which=which) if found else ""
 
     @property
     def needed(self) -> int:

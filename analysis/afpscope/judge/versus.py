@@ -139,7 +139,8 @@ def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
 
 def differences(runs: Sequence[Run]) -> list[str]:
     """Reasons against a comparison: settings that are not the same in all runs."""
-    kinds = [{} if r.is_replay else {"kind of server": r.kind} for r in runs]
+    # The rows of a recording are requests: a READ of NFS is other work than one of SMB.
+    kinds = [{"kind of server": r.kind} if r.is_of_others else {} for r in runs]
     found = unlike([settings(r) | work_amounts(r) | of for r, of in zip(runs, kinds, strict=True)])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 

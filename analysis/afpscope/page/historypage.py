@@ -53,13 +53,16 @@ def _curve(line: Line) -> Curve:
 
 def write(path: Path, histories: Sequence[History], label: str | None, language: str) -> None:
     """Into one file, in a language of words.LANGUAGES."""
+    w = Words(language)
+    found = []
+    for h in histories:
+        lines = (*h.changed, *(x for x in h.lines if not x.changes))
+        # those that are not named there are marked in the table, which has every row
+        found.append((h, [_curve(line) for line in lines], h.of_zeros(w, every=False)))
     text = painter.render(
         "history.html",
-        w=Words(language),
-        histories=[
-            (h, [_curve(line) for line in (*h.changed, *(x for x in h.lines if not x.changes))])
-            for h in histories
-        ],
+        w=w,
+        histories=found,
         label=label,
         width=_W,
         height=_H,

@@ -291,7 +291,8 @@ static void why_a_server_was_not_watched_is_the_verdict(void **state)
 			    "No verdict: the server was not watched: --watch=off.");
 }
 
-/* Where nothing is wrong although most of the time is a wait, the verdict says both. */
+/* Where nothing is wrong although most of the time is a wait, the verdict says both, if it is known
+ * that few requests are long. */
 static void what_stands_out_is_in_the_verdict(void **state)
 {
 	static const enum doctor_verdict quick[] = { DOCTOR_HEALTHY, DOCTOR_IDLE, DOCTOR_PARTLY };
@@ -314,21 +315,43 @@ static void what_stands_out_is_in_the_verdict(void **state)
 			const struct diagnosis d = { .verdict = quick[v] };
 			struct run_figures f = { 0 };
 
+			run_figure_set(&f, RUN_FIGURE_P99, 99e6);
 			run_figure_set(&f, waits[i].figure, waits[i].least * 0.99);
 			doctor_verdict(text, sizeof(text), &f, &d);
-			assert_null(strstr(text, "are quick"));
+			assert_null(strstr(text, "Few requests"));
 			run_figure_set(&f, waits[i].figure, waits[i].least);
 			doctor_verdict(text, sizeof(text), &f, &d);
 			assert_non_null(strstr(text, waits[i].says));
 			run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.86);
 			doctor_verdict(text, sizeof(text), &f, &d);
-			assert_string_equal(strstr(text, "Requests are quick"),
-					    "Requests are quick, but waited for a CPU 86% of their "
-					    "time.");
+			assert_string_equal(strstr(text, "Few requests"),
+					    "Few requests took 100ms or more, but requests waited "
+					    "for a CPU 86% of their time.");
+			f.known[RUN_FIGURE_P99] = false;
+			doctor_verdict(text, sizeof(text), &f, &d);
+			assert_null(strstr(text, "Few requests"));
 		}
 	doctor_verdict(text, sizeof(text), &(struct run_figures) { 0 },
 		       &(struct diagnosis) { .verdict = DOCTOR_TOO_FEW });
-	assert_null(strstr(text, "are quick"));
+	assert_null(strstr(text, "Few requests"));
+}
+
+static void that_requests_lay_unread_is_said_once(void **state)
+{
+	const struct diagnosis d = { .verdict = DOCTOR_HEALTHY };
+	struct run_figures f = { 0 };
+	char text[1024];
+	const char *first;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_P99, 99e6);
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.86);
+	run_figure_set(&f, RUN_FIGURE_UNREAD, 6e6);
+	run_figure_set(&f, RUN_FIGURE_UNREAD_SHARE, 0.5);
+	doctor_verdict(text, sizeof(text), &f, &d);
+	first = strstr(text, "lay unread");
+	assert_non_null(first);
+	assert_null(strstr(first + strlen("lay unread"), "unread"));
 }
 
 static void of_a_server_that_answers_nothing_it_is_said_what_happened(void **state)
@@ -367,6 +390,7 @@ int main(void)
 		cmocka_unit_test(a_share_can_be_said_as_a_time_and_a_number_has_its_plural),
 		cmocka_unit_test(figures_are_said_with_their_units),
 		cmocka_unit_test(what_stands_out_is_in_the_verdict),
+		cmocka_unit_test(that_requests_lay_unread_is_said_once),
 		cmocka_unit_test(settings_are_said_as_they_are_written),
 		cmocka_unit_test(quantiles_have_the_digits_that_are_known),
 		cmocka_unit_test(brackets_need_all_their_figures),
