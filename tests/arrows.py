@@ -94,8 +94,8 @@ DEFINED = re.compile(
 # Any function, after its type.
 FUNCTION = re.compile(r"^(?!#|else\b)(?:[a-z_]\w*[\s*]+)+(\w+)\((?:[^;{}]|\n)*?\)\n\{", re.M)
 WORD = re.compile(r"\w+")
-# A struct may have the name of a function: naming it is no use of that.
-TAG = re.compile(r"\bstruct \w+")
+# A struct or enum may have the name of a function: naming it is no use of that.
+TAG = re.compile(r"\b(?:struct|enum) \w+")
 # Of a module's lines: "from . import a, b", "from ..a.b import name".
 IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import (\([^)]*\)|[^#\n]*)", re.M)
 PACKAGE = "analysis/afpscope"

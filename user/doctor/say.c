@@ -201,8 +201,8 @@ struct doctor_advice doctor_advice(const struct run_figures *f, const struct doc
 	return (struct doctor_advice) { r->todo, r->disproof, r->next };
 }
 
-char *doctor_doubt(char *out, size_t len, const struct run_figures *f,
-		   const struct doctor_finding *found)
+char *doctor_say_doubt(char *out, size_t len, const struct run_figures *f,
+		       const struct doctor_finding *found)
 {
 	static const char *const words[] = {
 		[DOCTOR_NO_DOUBT] = "",
@@ -266,6 +266,16 @@ static void say_put_open(char *out, size_t len, const char *text, const struct d
 		snprintf(out, len, "%.*s%s%s", (int)(at - text), text, names, at + strlen(mark));
 }
 
+/* A note says the same, with more of it. */
+static bool is_noted(const struct run_figures *f, const struct diagnosis *d, enum run_figure share)
+{
+	for (size_t i = 0; i < d->n_notes; i++)
+		for (size_t k = 0; k < d->note[i]->n_evidence; k++)
+			if (d->note[i]->evidence[k] == share && doctor_would_harm(f, d->note[i]))
+				return true;
+	return false;
+}
+
 /*
  * What stands out of the time of requests of which few are long: the most of it; or NULL. No such
  * verdict is given where P99 is NOTICED_P99 or more, which the texts name.
@@ -305,7 +315,7 @@ static const char *quick_wait(const struct run_figures *f, const struct diagnosi
 		if (share < waits[i].least || share <= most)
 			continue;
 		most = share;
-		says = waits[i].says;
+		says = is_noted(f, d, waits[i].share) ? NULL : waits[i].says;
 	}
 	return says;
 }

@@ -30,8 +30,8 @@ struct doctor_advice doctor_advice(const struct run_figures *f, const struct doc
 char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const struct diagnosis *d);
 
 /* Why a finding is likely, and not sure, as part of a sentence; empty: it is sure. Returns out. */
-char *doctor_doubt(char *out, size_t len, const struct run_figures *f,
-		   const struct doctor_finding *found);
+char *doctor_say_doubt(char *out, size_t len, const struct run_figures *f,
+		       const struct doctor_finding *found);
 
 /* Whether a figure can be shown for a finding: the longest answer says nothing of a request that
  * has waited longer, without one. */

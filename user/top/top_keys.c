@@ -34,7 +34,7 @@ const char *const top_help[] = {
 	"NOW     requests without an answer yet   OLDEST  since when the oldest of them",
 	"TIME    where the requests' time went, a letter for an equal share of it:",
 	"        o own code, c in calls (on a CPU)  q run queue: it waits for a CPU",
-	"        waits: d disk  i {asked}  k lock  g log  n network, the client takes nothing",
+	"        waits: d disk  i {asked}  k lock  g log  n client that takes nothing",
 	"        z other (it sleeps)  s stopped  ? unexplained",
 	"lost    what could not be counted: 0 if all figures are complete",
 	NULL

@@ -276,7 +276,7 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		assert_int_equal(is->doubt, of[i].doubt);
 		assert_int_equal(is->sure, of[i].doubt == DOCTOR_NO_DOUBT);
 		assert_int_equal(is->about, of[i].about ? of[i].figure : N_RUN_FIGURES);
-		assert_string_equal(doctor_doubt(text, sizeof(text), &f, is), of[i].says);
+		assert_string_equal(doctor_say_doubt(text, sizeof(text), &f, is), of[i].says);
 		diagnosis_fini(&d);
 	}
 }

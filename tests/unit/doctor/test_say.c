@@ -336,6 +336,28 @@ static void what_stands_out_is_in_the_verdict(void **state)
 	assert_null(strstr(text, "Few requests"));
 }
 
+/* What stands out is said once, by the note of a cause that nobody feels. */
+static void what_a_note_says_is_not_in_the_verdict_too(void **state)
+{
+	static const struct doctor_rule rule = { .kind = DOCTOR_WAIT,
+						 .harm = RUN_FIGURE_WAIT_DISK,
+						 .least = 0.2,
+						 .n_evidence = 1,
+						 .evidence = { RUN_FIGURE_WAIT_DISK } };
+	const struct doctor_rule *note[] = { &rule };
+	struct diagnosis d = { .verdict = DOCTOR_HEALTHY, .note = note, .n_notes = 1 };
+	struct run_figures f = { 0 };
+	char text[1024];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 1000);
+	run_figure_set(&f, RUN_FIGURE_P99, 99e6);
+	run_figure_set(&f, RUN_FIGURE_WAIT_DISK, 0.9);
+	assert_null(strstr(doctor_verdict(text, sizeof(text), &f, &d), "Few requests"));
+	d.n_notes = 0;
+	assert_non_null(strstr(doctor_verdict(text, sizeof(text), &f, &d), "Few requests"));
+}
+
 static void that_requests_lay_unread_is_said_once(void **state)
 {
 	const struct diagnosis d = { .verdict = DOCTOR_HEALTHY };
@@ -390,6 +412,7 @@ int main(void)
 		cmocka_unit_test(a_share_can_be_said_as_a_time_and_a_number_has_its_plural),
 		cmocka_unit_test(figures_are_said_with_their_units),
 		cmocka_unit_test(what_stands_out_is_in_the_verdict),
+		cmocka_unit_test(what_a_note_says_is_not_in_the_verdict_too),
 		cmocka_unit_test(that_requests_lay_unread_is_said_once),
 		cmocka_unit_test(settings_are_said_as_they_are_written),
 		cmocka_unit_test(quantiles_have_the_digits_that_are_known),

@@ -55,7 +55,7 @@ static json_t *json_doubt(struct json_doc *d, const struct run_figures *f,
 	json_t *o = json_object();
 	char text[TEXT_MAX];
 
-	json_put(d, o, "text", json_text(doctor_doubt(text, sizeof(text), f, found)));
+	json_put(d, o, "text", json_text(doctor_say_doubt(text, sizeof(text), f, found)));
 	if (found->about < N_RUN_FIGURES)
 		json_put(d, o, "about", json_text(run_figures[found->about].key));
 	return o;

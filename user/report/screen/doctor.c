@@ -36,8 +36,9 @@ static void screen_doctor_put_label(const struct paint *p, const char *label, co
 	put_indented(p->out, first, text, 12, p->width);
 }
 
+/* why: also why it is not sure. */
 static void put_evidence(const struct paint *p, const struct run_figures *f,
-			 const struct doctor_finding *found)
+			 const struct doctor_finding *found, bool why)
 {
 	const struct doctor_rule *r = found->rule;
 	struct screen_text t = { 0 };
@@ -52,8 +53,8 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 			   doctor_value(value, sizeof(value), f, which));
 	}
 	screen_add(&t, "; %s", found->sure ? "sure" : "likely");
-	if (!found->sure && !found->small)
-		screen_add(&t, ": %s", doctor_doubt(value, sizeof(value), f, found));
+	if (why && !found->sure && !found->small)
+		screen_add(&t, ": %s", doctor_say_doubt(value, sizeof(value), f, found));
 	if (found->small)
 		screen_add(&t, "; little: %s of the %s that a request takes on average",
 			   cell_time(found->weight * doctor_mean_ns(f)).text,
@@ -71,7 +72,7 @@ static void put_finding(const struct paint *p, const struct run_figures *f, size
 
 	screen_add(&t, "%zu. %s", number, doctor_say(text, sizeof(text), f, r->says));
 	screen_put(p, INK_BOLD, t.text, lines);
-	put_evidence(p, f, found);
+	put_evidence(p, f, found, number == 1);
 	screen_doctor_put_label(p, "try", doctor_say(text, sizeof(text), f, a.todo));
 	screen_doctor_put_label(p, "wrong if", doctor_say(text, sizeof(text), f, a.disproof));
 	screen_doctor_put_label(p, "next", doctor_say(text, sizeof(text), f, a.next));
@@ -392,7 +393,7 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 				   doctor_say(text, sizeof(text), f, d.found[i].rule->says), 3);
 			if (i)
 				continue;
-			put_evidence(p, f, &d.found[i]);
+			put_evidence(p, f, &d.found[i], true);
 			screen_doctor_put_label(p, "try",
 						doctor_say(text, sizeof(text), f,
 							   doctor_advice(f, d.found[i].rule).todo));
