@@ -10,7 +10,7 @@
  * the server told the client to wait for, by an interim reply, AFS_SMB2_WAITED further; a compound
  * by its first two commands; and its members, each in the account of its command, without a time.
  * A compound of which the server told the client to wait for a message goes on in the account
- * AFS_SMB2_CHAIN_WAITED + that message's command.
+ * AFS_SMB2_CHAIN_WAITED + that message's command; of two such messages, the later one's.
  */
 #define AFS_SMB2_COMMANDS(X)                                                                       \
 	X(NEGOTIATE, 0)                                                                            \

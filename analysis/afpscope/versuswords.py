@@ -54,7 +54,7 @@ WORDS: dict[str, str] = {
     "versus_itself": "Each server against itself",
     "versus_itself_note": (
         "Two series of runs of one server, made as those of two servers are. A difference here is "
-        "none of servers, and such a row is not judged between servers."
+        "not a difference between servers, and such a row is not judged between servers."
     ),
     "versus_remarks": "What to know of these figures",
     "versus_load": "Load",

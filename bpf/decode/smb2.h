@@ -190,12 +190,14 @@ static __always_inline void smb2_request(struct afs_stripe *stripe, struct afs_t
 
 /*
  * The client is told to wait for a message of a compound. Its last one, which has the account of
- * the whole, follows by its id, unless there are messages that take up several ids.
+ * the whole, follows by its id, unless there are messages that take up several ids. A compound
+ * whose CREATE had to wait may wait once more, for its last message.
  */
 __noinline int smb2_chain_waits(__u32 handle, __u32 id, __u32 command)
 {
 	struct afs_stripe *stripe = stripe_here();
 	struct afs_pending_key key = { .stream = handle };
+	const __u32 to = AFS_SMB2_CHAIN_WAITED + command;
 	struct afs_pending *p;
 
 	for (__u32 i = 0; i < SMB2_CHAIN; i++) {
@@ -203,9 +205,9 @@ __noinline int smb2_chain_waits(__u32 handle, __u32 id, __u32 command)
 		p = bpf_map_lookup_elem(&pending, &key);
 		if (!p || !p->chain)
 			continue;
-		if (stripe && p->chain <= AFS_SMB2_CHAIN_WAITED) {
-			park_moved(stripe, p->chain - 1, AFS_SMB2_CHAIN_WAITED + command);
-			p->chain = AFS_SMB2_CHAIN_WAITED + command + 1;
+		if (stripe && p->chain != to + 1) {
+			park_moved(stripe, p->chain - 1, to);
+			p->chain = to + 1;
 		}
 		return 0;
 	}

@@ -353,6 +353,57 @@ static void a_compound_that_waits_has_an_account(void **state)
 	done(&g, &r);
 }
 
+/* Both members wait, one after the other: for an oplock, then until the folder changes, or a lock
+ * is given back.
+ */
+static void tell_both_members_to_wait(struct watched_shared *s)
+{
+	static const uint16_t last[] = { AFS_SMB2_CHANGE_NOTIFY, AFS_SMB2_LOCK };
+	struct bytes in = { 0 }, out = { 0 };
+
+	(void)s;
+	connect_one(0);
+	for (size_t i = 0; i < 2; i++) {
+		size_t begin = frame_begin(&in);
+
+		message(&in, AFS_SMB2_CREATE, 2 * i + 1, 0, 0, 16, true);
+		message(&in, last[i], 2 * i + 2, 4, 0, 16, false);
+		frame_end(&in, begin);
+	}
+	come(&in, sizeof(in.at));
+	loop_once();
+	for (size_t i = 0; i < 2; i++) {
+		interim(&out, AFS_SMB2_CREATE, 2 * i + 1);
+		one(&out, AFS_SMB2_CREATE, 2 * i + 1, IS_REPLY | IS_ASYNC, 0, 16);
+		interim(&out, last[i], 2 * i + 2);
+		one(&out, last[i], 2 * i + 2, IS_REPLY | IS_ASYNC, 0, 16);
+	}
+	go(&out, sizeof(out.at));
+}
+
+static void a_compound_that_waits_again_goes_on_in_the_account_of_the_last_wait(void **state)
+{
+	static const unsigned int last[] = { AFS_SMB2_CHANGE_NOTIFY, AFS_SMB2_LOCK };
+	const struct afs_account *create;
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	watch_parking(&g, AFS_DECODER_SMB2, tell_both_members_to_wait, &r);
+	create = counted(&g, AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CREATE);
+	assert_int_equal(create->begun, 2);
+	assert_int_equal(create->waited, 2);
+	assert_int_equal(create->answered, 0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(counted(&g, AFS_SMB2_CREATE_AND + last[i])->waited, 1);
+		check(&g, AFS_SMB2_CHAIN_WAITED + last[i], 1, 0, 0);
+		assert_int_equal(counted(&g, AFS_SMB2_CHAIN_WAITED + last[i])->waited, 0);
+	}
+	assert_int_equal(r.session[0].requests, 2);
+	assert_int_equal(run_losses(&r), 0);
+	done(&g, &r);
+}
+
 /* A dialect of SMB2 asked for by SMB1; frames that are encrypted and compressed; signs of life. */
 static void speak_otherwise(struct watched_shared *s)
 {
@@ -459,6 +510,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_compound_has_the_time_and_its_members_are_counted),
 		cmocka_unit_test(what_the_client_was_told_to_wait_for_has_an_account),
 		cmocka_unit_test(a_compound_that_waits_has_an_account),
+		cmocka_unit_test(
+		    a_compound_that_waits_again_goes_on_in_the_account_of_the_last_wait),
 		cmocka_unit_test(what_cannot_be_read_is_counted),
 		cmocka_unit_test(a_reply_may_have_an_empty_piece),
 		cmocka_unit_test(after_garbage_it_goes_on),

@@ -22,6 +22,7 @@ from afpscope.hide import fields
 from afpscope.hide.fields import How
 from afpscope.hide.hide import _Hide, _program, _spec, hidden
 from afpscope.hide.tokens import Tokens, key_of
+from afpscope.saved.run import AFP_WORDS
 from conftest import DATA, Done, Shelf
 from jsonwalk import texts
 
@@ -218,6 +219,40 @@ def test_a_name_that_is_in_no_field_is_hidden_in_sentences(sentence: str) -> Non
         shown = json.dumps([made["figures"], made["warnings"], made["absent"]])
         for secret in (name, "zqx", "771", "10.11", "40123"):
             assert secret not in re.sub(r"[a-z]+-[0-9a-f]{8}(:[0-9a-f]{4})?", "", shown), shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "last afpd (pid 5): for 600ms at 3.4s of the watch",
+        "last afpd (pid 5), in 2 processes: for 600ms at 3.4s of the watch, for 2.5s at 9.1s",
+        "last afpd (pid 5), in 3 or more processes: the last ones for 600ms at 3.4s of the watch",
+        "the last 4 pauses all of afpd (pid 5): the last ones for 600ms at 3.4s of the watch, "
+        "for 2.5s at 9.1s",
+        "what cannot be read: encrypted frames, frames of SMB1",
+    ],
+)
+def test_a_sentence_of_the_program_is_kept(text: str) -> None:
+    run = with_few_sentences() | {"words": AFP_WORDS}
+    run["sessions"][0]["pid"] = 5
+    run["figures"] = {"stops": {"value": 4, "unit": "1", "who": text}}
+    (made,) = hidden(run, None, KEY).run["figures"].values()
+    assert re.sub(r"pid \d+", "pid 5", made["who"]) == text
+
+
+@pytest.mark.parametrize("disk", ["", *(f" on {name}" for name in (
+    "sda", "sdab12", "vda1", "nvme0n1", "nvme12n1p3", "mmcblk0p1", "dm-3", "md127", "dm-0 sda sdb",
+))])  # fmt: skip
+@pytest.mark.parametrize("files", ["ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "nfs4"])
+def test_a_file_system_and_its_disks_are_kept(files: str, disk: str) -> None:
+    run = with_few_sentences() | {"server": {"file system": files + disk}}
+    assert hidden(run, None, KEY).run["server"]["file system"] == files + disk
+
+
+@pytest.mark.parametrize("text", ["zqx", "ext4 on zqx", "ext4 on sda zqx", "zqx on sda"])
+def test_what_is_no_file_system_or_disk_of_the_kernel_is_hidden(text: str) -> None:
+    run = with_few_sentences() | {"server": {"file system": text}}
+    assert re.fullmatch(r"text-[0-9a-f]{8}", hidden(run, None, KEY).run["server"]["file system"])
 
 
 @pytest.mark.parametrize(

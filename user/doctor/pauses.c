@@ -56,8 +56,8 @@ void pauses_who(struct run_figures *out, enum run_figure which, const struct wat
 	procfs_thread_name(name, sizeof(name), last, last);
 	pauses_say(when, sizeof(when), s, n, begun_ns);
 	if (n > s->n_kept && of < 2)
-		run_figure_who(out, which, "the last %zu all of %s (pid %d): %s", s->n_kept, name,
-			       last, when);
+		run_figure_who(out, which, "the last %zu pauses all of %s (pid %d): %s", s->n_kept,
+			       name, last, when);
 	else if (n > s->n_kept)
 		run_figure_who(out, which, "last %s (pid %d), in %zu or more processes: %s", name,
 			       last, of, when);

@@ -30,6 +30,7 @@ class How(Enum):
     DIGITS = auto()  # a text of digits and what parts them: kept if it is one
     PRINTED = auto()  # a figure as it is printed: kept if it is one
     LIMIT = auto()  # "p99<=50ms"
+    FILES = auto()  # "ext4 on sda": types of file systems and the kernel's names of disks are kept
     CPUS = auto()  # "allowed 0-3, last on 1"
     KERNEL = auto()  # name and release: numbers and common words of distributions are kept
     PRODUCT = auto()  # "Netatalk4.5.1": kept if it is one that is known, with its version
@@ -305,7 +306,7 @@ SERVER: Spec = {
     "other_clients": S,
     "sessions": S,
     "CNID server": S,
-    "file system": S,
+    "file system": How.FILES,
     **_of(OUT, "port afpd cnid_dbd cnid_metad server backend"),
 }
 OPTIONS: Spec = {

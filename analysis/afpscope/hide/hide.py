@@ -47,6 +47,12 @@ _WORD = re.compile(r"[A-Za-z0-9µ%+=?<~-][A-Za-z0-9µ_.,:/+%*·()?<>= -]{0,63}")
 _KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
 _DIGITS = re.compile(r"[-+~]?\d[-+~0-9.,:x/\u2013KMGTi sB%µmn]{0,4096}|unlimited|the file's own")
 _LIMIT = re.compile(r"[a-z][a-z0-9.]{0,9} ?(?:<=|>=|<|>|=) ?\d[\d.]*[a-zµ%/]{0,4}")
+_FILES = re.compile(
+    r"(?:ext[234]|xfs|btrfs|zfs|bcachefs|f2fs|jfs|reiserfs|tmpfs|ramfs|overlay|nfs4?|cifs|smb3|ceph"
+    r"|fuse|fuseblk|vfat|exfat|ntfs3?|hfsplus|apfs|iso9660|squashfs|erofs|9p|virtiofs)"
+    r"(?: on(?: (?:[shv]d[a-z]{1,3}|xvd[a-z]{1,3}|nvme\d{1,3}(?:c\d{1,3})?n\d{1,3}|mmcblk\d{1,3}"
+    r"|(?:dm-|md|loop|ram|zram|nbd|rbd|drbd|bcache|sr|dasd[a-z]{1,3}|pmem)\d{0,4})(?:p?\d{1,3})?)+)?"
+)
 _CPUS = re.compile(r"allowed [\d,-]+(?:, last on \d+)?")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:T.*)?", re.S)
 _RELEASE = re.compile(r"[-+._~]")
@@ -231,6 +237,7 @@ class _Hide:
             How.DIGITS: formed(_DIGITS),
             How.PRINTED: formed(FIGURE),
             How.LIMIT: formed(_LIMIT),
+            How.FILES: formed(_FILES),
             How.CPUS: lambda text: "\n".join(
                 line if _CPUS.fullmatch(line) else self._hidden(line) for line in text.split("\n")
             ),

@@ -26,7 +26,7 @@ _THINGS = (
     r"(?:requests?|calls?|clients?|actions?|records?|reads?|writes?|entr(?:y|ies)|files?|folders?|sessions?"
     r"|connections?|threads?|datagrams?|packets?|segments?|CPUs?|logins?|losses|iterations?"
     r"|transfers?|seconds?|questions?|looks?|buffers?|bytes|limits?|flushes|discards|directories"
-    r"|processes|operations?|ranks?|hosts?|sizes?|DATA|ACK|received|sent)\b)"
+    r"|pauses|processes|operations?|ranks?|hosts?|sizes?|DATA|ACK|received|sent)\b)"
 )
 _COUNTED = re.compile(rf"\{{n\d+\}} ?(?:{_THINGS}|\{{s\d+(?:\.s)?\}}/s|×)")
 _COUNTING = re.compile(r"(?:\b(?:entry|return|up to|each|CPU|test|and|of|for|in all) )$")

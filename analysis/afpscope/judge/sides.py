@@ -23,7 +23,6 @@ from .durability import Syncs
 from .stats import Margins
 from .versus import TimeRow
 
-_FIGURE = re.compile(r"\d[\d.,]*")
 _SHOWN = 4  # rows in a sentence
 # Settings that say which server it is, and which action was alone.
 _WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
@@ -49,17 +48,19 @@ class Side:
     load: tuple[str, ...] = ()
     runs: dict[str, list[Run]] = field(default_factory=dict)
     of: dict[str, dict[Row, values.Value]] = field(default_factory=dict)  # by the run's id
+    known: dict[str, tuple[str, Run]] = field(default_factory=dict)  # with the last that says it
 
     def add(self, run: Run) -> None:
         """Failure if its settings are not those of the others of its work, or its server changed
-        since the first of all."""
+        since the others, as far as they know it."""
         found = self.runs.setdefault(costs.work_of(run), [])
-        unlike = versus.differences([found[0], run]) if found else []
-        if self.all:
-            unlike += places.changed(self.first, run)
+        unlike = [(r, text) for r in found[:1] for text in versus.differences([r, run])]
+        unlike += places.changed(self.known, run)
         if unlike:
-            first = (found or self.all)[0]
-            raise Failure(f"{run.name} and {first.name} differ in {'; '.join(unlike)}")
+            by = {one.name: [t for r, t in unlike if r is one] for one, _ in unlike}
+            each = (f"{run.name} and {name} differ in {'; '.join(t)}" for name, t in by.items())
+            raise Failure("; ".join(each))
+        self.known |= {key: (text, run) for key, text in places.known(run).items()}
         found.append(run)
         self.of[run.id] = costs.of_run(run)
 
@@ -114,7 +115,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Pair:
-    """`same`: both are one place. `doubts`: other causes of differences up to design.DOUBT."""
+    """`same`: both are one place; `itself`: for the same user, too. `doubts`: other causes of
+    differences up to design.DOUBT."""
 
     a: Side
     b: Side
@@ -123,6 +125,7 @@ class Pair:
     doubts: tuple[str, ...]
     zeros: tuple[str, ...]
     least: float
+    itself: bool = False
 
     @property
     def title(self) -> str:
@@ -283,7 +286,7 @@ class Outcome:
         first of all."""
         out = [
             f"{', '.join(names)} are one place under {len(names)} names: a difference between them "
-            "is none of servers."
+            "is not a difference between servers."
             for names in self._one_place
         ]
         if self._dry:
@@ -349,7 +352,7 @@ class Outcome:
                 else f"some rows are {tails.SCARCE}"
             )
         for side in self.sides:
-            out += [f"{side.name}: {text}" for text in _warnings(side)]
+            out += [f"{side.name}: {text}" for text in spoiled.warnings(side.all)]
             why = Counter(text for run in side.all for text in spoiled.of(run))
             out += [
                 f"{side.name}: {text} in {n} of {len(side.all)} loads: no difference of their "
@@ -408,19 +411,6 @@ class Outcome:
         }  # fmt: skip
 
 
-def _warnings(side: Side) -> list[str]:
-    """Those of its runs: of several that differ in their figures only the first."""
-    found: dict[str, list[str]] = {}
-    for run in side.all:
-        for text in dict.fromkeys(run.warnings):
-            found.setdefault(_FIGURE.sub("0", text), []).append(text)
-    n = len(side.all)
-    return [
-        texts[0] + (f" (one run of the {len(texts)} of {n} that say so)" if len(texts) > 1 else "")
-        for texts in found.values()
-    ]
-
-
 def _fact(key: str, of: Sequence[str]) -> Fact:
     group, _, name = key.partition(".")
     what = f"{name}: watched by" if group == "rungs" else name or key
@@ -443,15 +433,18 @@ def _settings(side: Side) -> dict[str, str]:
     run = side.first
     out = {
         "server": run.server_name,
-        places.FILES: run.server.get(places.FILES, ""),
+        places.FILES: side.known.get(places.FILES, ("",))[0],
         "synced for": ", ".join(costs.synced_for(run)),
         ENCRYPTED: costs.encrypted(run),
         "names are looked up": _case(run),
         "processes counted": ", ".join(costs.processes(run)),
     }
     out |= {k: v for k, v in versus.settings(run).items() if k not in _WHICH}
-    for file in places.CONF_FILES:
-        out |= {f"{_SETTING}{file}: {k}": text for k, text in places.configured(run, file).items()}
+    out |= {
+        f"{_SETTING}{k}": text
+        for k, (text, _) in side.known.items()
+        if k.startswith(places.CONF_FILES)
+    }
     known = {"host", "port", "volume", "name", "machine", places.FILES}
     if "vfs objects" in places.configured(run, places.SMB_CONF):
         known.add("modules")  # the same, as far as they are loaded
@@ -550,6 +543,8 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
             if not runs[1]:
                 continue
             found = design.doubts(*runs, design.Command(a.name, b.name, "--restart"))
+            if b.twin is None and a.load == b.load:
+                found += places.may_be_one((a.url, a.all), (b.url, b.all))
             doubts[-1] += found
             margins = Margins(least, design.DOUBT if found else None)
             tests.append(((a.key, b.key), (*runs, margins)))
@@ -566,7 +561,7 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
         zeros.setdefault(key, []).extend(versus.zeros(x, y, of))
     out = [
         Pair(a, b, _is_same(a, b), rows.get((a.key, b.key), []), tuple(dict.fromkeys(said)),
-             tuple(zeros.get((a.key, b.key), ())), least)
+             tuple(zeros.get((a.key, b.key), ())), least, _is_itself(a, b))
         for (a, b), said in zip(pairs, doubts, strict=True)
     ]  # fmt: skip
     return Outcome([side for side in sides if side.twin is None], _from_itself(out), least)
@@ -575,6 +570,10 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
 def _is_same(a: Side, b: Side) -> bool:
     """Whether they are one place, measured twice in the same way."""
     return b.twin is a or (a.load == b.load and places.are_one((a.url, a.all), (b.url, b.all)))
+
+
+def _is_itself(a: Side, b: Side) -> bool:
+    return _is_same(a, b) and places.login(a.url) == places.login(b.url)
 
 
 def _is_time(row: TimeRow) -> bool:
@@ -589,11 +588,11 @@ def _from_itself(pairs: Sequence[Pair]) -> list[Pair]:
     """A row in which a server differs from itself tells nothing of two servers."""
     off: dict[str, set[Row]] = {}
     for p in pairs:
-        for key in (p.a.key, p.b.key) if p.same else ():
+        for key in (p.a.key, p.b.key) if p.itself else ():
             off.setdefault(key, set()).update(r.key for r in p.differing)
 
     def doubted(pair: Pair, row: TimeRow) -> TimeRow:
         both = off.get(pair.a.key, set()) | off.get(pair.b.key, set())
         return replace(row, verdict=_FROM_ITSELF) if row.key in both else row
 
-    return [p if p.same else replace(p, rows=[doubted(p, row) for row in p.rows]) for p in pairs]
+    return [p if p.itself else replace(p, rows=[doubted(p, row) for row in p.rows]) for p in pairs]

@@ -8,6 +8,7 @@ Such a difference may have another cause, however large it is, and one that is t
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ GENERATOR = "the load generator was short of CPU time, or stood still,"
 UNSERVED = "clients had no session, lost it or completed nothing"
 UNDONE = f"more than {TROUBLE:.0%} of the actions failed or were dropped"
 OTHER_WORK = "no two recordings are of the same work"
+_FIGURE = re.compile(r"\d[\d.,]*")
 OTHERWISE = f"more than {TROUBLE:.0%} of the requests were not answered as recorded"
 
 
@@ -107,4 +109,17 @@ def withheld(
     return [
         replace(row, verdict=words.get(row.verdict, row.verdict)) if wanted(row) else row
         for row in rows
+    ]
+
+
+def warnings(runs: Sequence[Run]) -> list[str]:
+    """Those of the runs: of several that differ in their figures only the first."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for text in dict.fromkeys(run.warnings):
+            found.setdefault(_FIGURE.sub("0", text), []).append(text)
+    n = len(runs)
+    return [
+        texts[0] + (f" (one run of the {len(texts)} of {n} that say so)" if len(texts) > 1 else "")
+        for texts in found.values()
     ]

@@ -188,7 +188,7 @@ static void of_several_processes_their_number_is_said(void **state)
 	/* of the older ones it is not known whose they were */
 	s = stops(9);
 	pauses_who(&f, which, &s, 9, BEGUN);
-	assert_non_null(strstr(f.who[which], "the last 4 all of process (pid 1073741824): "
+	assert_non_null(strstr(f.who[which], "the last 4 pauses all of process (pid 1073741824): "
 					     "the last ones for "));
 	s.kept[0].pid--;
 	pauses_who(&f, which, &s, 9, BEGUN);

@@ -16,7 +16,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #define SLOW_NS      100000000u /* a person notices */
 #define NS_PER_S     1e9
@@ -34,18 +34,32 @@ static bool waits_for_others(unsigned int number)
 	       number != AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CREATE;
 }
 
-/* It looks a name up: CREATE, a compound that begins with it, or a rename. */
-static bool looks_up(unsigned int number)
-{
-	return number == AFS_SMB2_CREATE || number == AFS_SMB2_SET_INFO ||
-	       number == AFS_SMB2_WAITED + AFS_SMB2_CREATE ||
-	       number == AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CREATE ||
-	       (number >= AFS_SMB2_CREATE_AND && number <= AFS_SMB2_COMPOUND);
-}
-
+/* A CREATE, or a compound that begins with one, unless it waits for what comes behind it. */
 static bool is_create(unsigned int number)
 {
-	return looks_up(number) && number != AFS_SMB2_SET_INFO && number != AFS_SMB2_COMPOUND;
+	return number == AFS_SMB2_CREATE || number == AFS_SMB2_WAITED + AFS_SMB2_CREATE ||
+	       number == AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CREATE ||
+	       (number >= AFS_SMB2_CREATE_AND && number < AFS_SMB2_COMPOUND);
+}
+
+/* It looks a name up: such a CREATE, a rename, or any other compound. */
+static bool looks_up(unsigned int number)
+{
+	return is_create(number) || number == AFS_SMB2_SET_INFO ||
+	       number == AFS_SMB2_WAITED + AFS_SMB2_SET_INFO || number == AFS_SMB2_COMPOUND ||
+	       number >= AFS_SMB2_CHAIN_WAITED;
+}
+
+/*
+ * How many requests the calls of an account were made for. Those that were told to wait made them
+ * before that, and have their answers in another account, in which they are not counted again.
+ */
+static double called_for(const struct request *r)
+{
+	bool again = (r->number >= AFS_SMB2_WAITED && r->number < AFS_SMB2_CREATE_AND) ||
+		     r->number >= AFS_SMB2_CHAIN_WAITED;
+
+	return again ? 0 : (double)(r->a.sum.answered + r->a.sum.waited);
 }
 
 /* Of requests without an answer: how many, and for how long they have waited. */
@@ -235,21 +249,24 @@ static void smb_look_calls(const struct smb_figures *x)
 {
 	const struct handed *h = &x->h;
 	struct smb_sums s = { 0 };
-	double n = 0;
+	double n = 0, all = 0;
 
 	for (size_t i = 0; i < h->l->n_parts; i++)
 		if (h->l->part[i].role == AFS_ROLE_SERVER)
 			smb_add_part(&s, &h->l->part[i]);
-	for (size_t i = 0; i < h->requests.n; i++)
-		if (looks_up(h->requests.request[i].number))
-			n += (double)h->requests.request[i].a.sum.answered;
+	for (size_t i = 0; i < h->requests.n; i++) {
+		const struct request *r = &h->requests.request[i];
+
+		n += looks_up(r->number) ? called_for(r) : 0;
+		all += called_for(r);
+	}
 	sum_put(h, RUN_FIGURE_SCAN, &s.scan, x->own_ns);
 	run_figure_share(h->out, RUN_FIGURE_SCAN_MEAN, s.scan.ns, n);
 	sum_put(h, RUN_FIGURE_TDB, &s.tdb, h->whole_ns);
 	sum_put(h, RUN_FIGURE_ASKED_OTHERS, &s.asked, h->whole_ns);
 	run_figure_share(h->out, RUN_FIGURE_LOG, s.log.ns, x->own_ns);
 	run_figure_set(h->out, RUN_FIGURE_LOG_TIME, s.log.ns);
-	run_figure_share(h->out, RUN_FIGURE_LOG_CALLS, s.log.calls, (double)x->judged.sum.answered);
+	run_figure_share(h->out, RUN_FIGURE_LOG_CALLS, s.log.calls, all);
 	run_figure_share(h->out, RUN_FIGURE_OWN, x->own_ns, h->whole_ns);
 }
 
@@ -266,7 +283,7 @@ static void smb_look_creates(const struct smb_figures *x)
 		ns += own_ns(r);
 		if (r->number != AFS_SMB2_CREATE)
 			continue;
-		n += (double)r->a.sum.answered;
+		n += called_for(r);
 		calls += (double)r->calls;
 	}
 	run_figure_share(x->h.out, RUN_FIGURE_CREATE, ns, x->own_ns);
@@ -326,24 +343,48 @@ static bool smb_lost(const struct run_figures *f)
 	return f->known[RUN_FIGURE_UNCOUNTED] && f->value[RUN_FIGURE_UNCOUNTED] >= 1;
 }
 
+/* Frames that cannot be read; and of which kinds they are, in words. */
+static double smb_closed(const struct ledger *l, char *kinds, size_t len)
+{
+	static const struct {
+		unsigned int account;
+		const char *text;
+	} of[] = {
+		{ AFS_SMB2_ENCRYPTED, "encrypted frames" },
+		{ AFS_SMB2_COMPRESSED, "compressed frames" },
+		{ AFS_SMB2_SMB1, "frames of SMB1" },
+	};
+	size_t at = 0;
+	double n = 0;
+
+	*kinds = '\0';
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const struct ledger_account *a = ledger_account(l, of[i].account);
+
+		if (!a || !a->sum.untimed)
+			continue;
+		n += (double)a->sum.untimed;
+		if (at < len)
+			at += (size_t)snprintf(kinds + at, len - at, "%s%s", at ? ", " : "",
+					       of[i].text);
+	}
+	return n;
+}
+
 /*
  * What cannot be read may be most of what clients ask for: with more than one such frame for 100
  * requests nothing is ruled out.
  */
 static void smb_look_closed(const struct handed *h, const struct ledger_account *judged)
 {
-	double n = 0, lost = h->out->value[RUN_FIGURE_UNCOUNTED];
+	double lost = h->out->value[RUN_FIGURE_UNCOUNTED], n;
+	char kinds[RUN_FIGURE_WHO];
 
-	for (unsigned int number = AFS_SMB2_ENCRYPTED; number <= AFS_SMB2_SMB1; number++) {
-		const struct ledger_account *a = ledger_account(h->l, number);
-
-		n += a ? (double)a->sum.untimed : 0;
-	}
+	n = smb_closed(h->l, kinds, sizeof(kinds));
 	if (n * CLOSED_SHARE <= (double)judged->sum.answered)
 		return;
 	if (!smb_lost(h->out))
-		run_figure_who(h->out, RUN_FIGURE_UNCOUNTED,
-			       "frames that cannot be read: encrypted, compressed or of SMB1");
+		run_figure_who(h->out, RUN_FIGURE_UNCOUNTED, "what cannot be read: %s", kinds);
 	run_figure_set(h->out, RUN_FIGURE_UNCOUNTED,
 		       n + (h->out->known[RUN_FIGURE_UNCOUNTED] ? lost : 0));
 }

@@ -117,12 +117,17 @@ static void what_cannot_be_read_is_not_healthy(void **state)
 		unsigned int account;
 		uint64_t frames, requests;
 		enum doctor_verdict verdict;
+		const char *who;
 	} of[] = {
-		{ AFS_SMB2_ENCRYPTED, 5000, 1000, DOCTOR_LOST },
-		{ AFS_SMB2_SMB1, 11, 1000, DOCTOR_LOST },
-		{ AFS_SMB2_ENCRYPTED, 5000, 3, DOCTOR_LOST },
-		{ AFS_SMB2_ENCRYPTED, 10, 1000, DOCTOR_PARTLY },
-		{ AFS_SMB2_CREATE_AND, 5000, 1000, DOCTOR_PARTLY },
+		{ AFS_SMB2_ENCRYPTED, 5000, 1000, DOCTOR_LOST,
+		  "what cannot be read: encrypted frames" },
+		{ AFS_SMB2_COMPRESSED, 20, 1000, DOCTOR_LOST,
+		  "what cannot be read: compressed frames" },
+		{ AFS_SMB2_SMB1, 11, 1000, DOCTOR_LOST, "what cannot be read: frames of SMB1" },
+		{ AFS_SMB2_ENCRYPTED, 5000, 3, DOCTOR_LOST,
+		  "what cannot be read: encrypted frames" },
+		{ AFS_SMB2_ENCRYPTED, 10, 1000, DOCTOR_PARTLY, NULL },
+		{ AFS_SMB2_CREATE_AND, 5000, 1000, DOCTOR_PARTLY, NULL },
 	};
 
 	(void)state;
@@ -142,13 +147,29 @@ static void what_cannot_be_read_is_not_healthy(void **state)
 		if (of[i].verdict == DOCTOR_LOST) {
 			assert_int_equal(d.n_out, 0);
 			is(&f, RUN_FIGURE_UNCOUNTED, (double)of[i].frames);
-			assert_string_equal(
-			    f.who[RUN_FIGURE_UNCOUNTED],
-			    "frames that cannot be read: encrypted, compressed or of SMB1");
+			assert_string_equal(f.who[RUN_FIGURE_UNCOUNTED], of[i].who);
 		}
 		diagnosis_fini(&d);
 		done(r);
 	}
+}
+
+static void all_kinds_of_what_cannot_be_read_are_named(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	(void)state;
+	l->account[1] = (struct ledger_account) { .account = AFS_SMB2_ENCRYPTED, .sum.untimed = 7 };
+	l->account[2] = (struct ledger_account) { .account = AFS_SMB2_COMPRESSED };
+	l->account[3] = (struct ledger_account) { .account = AFS_SMB2_SMB1, .sum.untimed = 9 };
+	l->n_accounts = 4;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_UNCOUNTED, 16);
+	assert_string_equal(f.who[RUN_FIGURE_UNCOUNTED],
+			    "what cannot be read: encrypted frames, frames of SMB1");
+	done(r);
 }
 
 /* One session of twenty is in state T: of the time of all threads that is little. */
@@ -238,6 +259,53 @@ static void folders_are_read_for_names_that_do_not_exist(void **state)
 	measured(&f, r);
 	is(&f, RUN_FIGURE_SCAN, 0);
 	done(r);
+}
+
+/* Calls stay in the account of what began; its answer, if there is one, is in another. */
+static void calls_are_of_those_too_that_wait_since(void **state)
+{
+	static const struct {
+		unsigned int begun, waits;
+		bool answered, looks_up, is_create;
+	} of[] = {
+		{ AFS_SMB2_CREATE_AND + AFS_SMB2_LOCK, AFS_SMB2_CHAIN_WAITED + AFS_SMB2_LOCK, true,
+		  true, false },
+		{ AFS_SMB2_CREATE_AND + AFS_SMB2_CHANGE_NOTIFY,
+		  AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CHANGE_NOTIFY, false, true, false },
+		{ AFS_SMB2_COMPOUND, AFS_SMB2_CHAIN_WAITED + AFS_SMB2_CHANGE_NOTIFY, false, true,
+		  false },
+		{ AFS_SMB2_SET_INFO, AFS_SMB2_WAITED + AFS_SMB2_SET_INFO, true, true, false },
+		{ AFS_SMB2_CREATE, AFS_SMB2_WAITED + AFS_SMB2_CREATE, true, true, true },
+		{ AFS_SMB2_LOCK, AFS_SMB2_WAITED + AFS_SMB2_LOCK, true, false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = { 0 };
+		struct run *r = server();
+		struct ledger *l = &r->phase[0]->ledger;
+
+		l->account[0].account = (uint16_t)of[i].begun;
+		l->account[0].sum.answered = 200;
+		l->account[0].sum.waited = 800;
+		add_account(r, of[i].waits, 800, 800 * MS);
+		if (!of[i].answered)
+			l->account[1].sum.answered = 0;
+		l->part[0].account = l->part[1].account = (uint16_t)of[i].begun;
+		add_wait(r, of[i].begun, AFS_CLASS_DIR, AFS_OBJECT_DIR, 1000 * MS)->part.calls = 0;
+		add_wait(r, of[i].begun, AFS_CLASS_WRITE, AFS_OBJECT_LOG, 0)->part.calls = 2000;
+		measured(&f, r);
+		if (of[i].looks_up)
+			is(&f, RUN_FIGURE_SCAN_MEAN, 1e6);
+		else
+			assert_false(f.known[RUN_FIGURE_SCAN_MEAN]);
+		is(&f, RUN_FIGURE_LOG_CALLS, 2);
+		if (of[i].is_create)
+			is(&f, RUN_FIGURE_CREATE_CALLS, 52);
+		else
+			assert_false(f.known[RUN_FIGURE_CREATE_CALLS]);
+		done(r);
+	}
 }
 
 static void a_module_that_stores_acls_is_named_with_what_it_costs(void **state)
@@ -475,9 +543,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_a_healthy_server_nothing_is_found),
 		cmocka_unit_test(what_cannot_be_read_is_not_healthy),
+		cmocka_unit_test(all_kinds_of_what_cannot_be_read_are_named),
 		cmocka_unit_test(one_paused_session_of_many_is_named),
 		cmocka_unit_test(waits_for_other_clients_are_no_time_of_the_server),
 		cmocka_unit_test(folders_are_read_for_names_that_do_not_exist),
+		cmocka_unit_test(calls_are_of_those_too_that_wait_since),
 		cmocka_unit_test(a_module_that_stores_acls_is_named_with_what_it_costs),
 		cmocka_unit_test(a_create_that_waits_for_another_client_is_told),
 		cmocka_unit_test(who_still_waits_for_another_client_counts_until_now),
