@@ -73,13 +73,14 @@ def below_head(text: str) -> list[str]:
 
 def names_of(folder: Path) -> list[str]:
     """What is called so in every language: titles of tests, actions, options as they were given,
-    settings of servers, as testparm prints those of Samba."""
+    settings of servers, as testparm prints those of Samba, a file system and its disks."""
     run = Run.load(folder / "run.json").saved
     titles = (p["title"].split(" [")[0] for p in run["phases"])
     actions = [a["name"] for p in run["phases"] for a in p.get("load", {}).get("actions", [])]
     notes = (run["server"].get(key) or "-" for key in ("smb.conf", "afp.conf"))
     settings = [setting for note in notes for setting in note.split("; ")]
-    return [*titles, *actions, *run["options"].values(), *settings, str(folder)]
+    files = ("file system", run["server"].get("file system") or "-")
+    return [*titles, *actions, *run["options"].values(), *settings, *files, str(folder)]
 
 
 def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None:
