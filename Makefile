@@ -20,8 +20,8 @@ Q	   = $(if $(V),,@)
 say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
-# Of what sanitizers find only the lines are named: clang makes them sooner than all of -g.
-CFLAGS	  ?= -O2 $(if $(SANITIZE),-g1,-g)
+# Sanitizers' reports need line numbers only, and clang compiles faster with -g1.
+CFLAGS	  ?= -O2 $(if $(filter 1,$(SANITIZE)),-g1,-g)
 # WERROR= where the compiler is another one than ours: a new warning ends no build of a package.
 WERROR	  ?= -Werror
 # No folder of this machine is in what is compiled: ccache has it for every clone.
@@ -275,7 +275,8 @@ check:
 check-judges:
 	$(Q)tests/need.sh build server check vm python
 	$(Q)$(CACHED) $(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
-	$(Q)$(CACHED) $(MAKE) --no-print-directory -j1 unit vm-judges python-judges integration-judges
+	$(Q)$(CACHED) $(FUZZ) -j$(CPUS) fuzz-programs
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j1 FUZZ_SECONDS=10 unit fuzz vm-judges python-judges integration-judges
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
 check-quick:

@@ -64,12 +64,14 @@ static __always_inline __u64 ask_is_none(__u64 word)
 	return (~word & (word - 1)) >> 63;
 }
 
-/* place becomes i if "when" is 1, and stays if it is 0. */
+/*
+ * place becomes i if "when" is 1, and stays if it is 0. Not by a mask of 0 or -1, each of which
+ * Linux 6.16 and later follow by itself.
+ */
 static __always_inline void ask_choose(__u64 *place, __u64 i, __u64 when)
 {
-	when = -when;
-	barrier_var(when);
-	*place = (*place & ~when) | (i & when);
+	barrier_var(when); /* else the compiler makes a branch of the next line */
+	*place += (i - *place) * when;
 }
 
 /*

@@ -1,17 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run.sh SECONDS PROGRAM...: run all fuzzers at once, each until it has tried LEAST inputs and
-# SECONDS have passed: first those of corpus/NAME.tar.gz (which corpus.sh makes), then changed ones.
-# So a busy machine makes it longer, not weaker. No fuzzer tries more than MOST. What they say is
-# left in PROGRAM.log, what they found beside it. Prints the inputs, seconds and CPU seconds of each.
+# run.sh SECONDS PROGRAM...: run all fuzzers at once, each until it has tried LEAST inputs, and
+# with more than 5 s also until SECONDS have passed or it has tried MOST: first those of
+# corpus/NAME.tar.gz (which corpus.sh makes), then changed ones. So a busy machine makes it longer,
+# not weaker. What they say is left in PROGRAM.log, what they found beside it. Prints the inputs,
+# seconds and CPU seconds of each.
 # Exit status: 0 when none found anything.
 set -euo pipefail
 
 [ $# -ge 2 ] || { echo "usage: run.sh SECONDS PROGRAM..." >&2; exit 2; }
 here=$(dirname "$0") seconds=$1 LEAST=20000
 shift
-# Of the quick ones, so that the others have more of the CPUs. Up to 5 s it is LEAST.
+# A cap for quick fuzzers, so that the others have more of the CPUs. With 5 s or less, each makes
+# LEAST runs only.
 most=$((seconds * 4000 > LEAST ? seconds * 4000 : LEAST))
 # Freed memory is kept for a while, so that its use is noticed: in megabytes, of which each page is
 # made anew. And no input is preferred, as that costs more than it finds in so short a time.

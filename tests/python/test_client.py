@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -13,7 +14,10 @@ import pytest
 
 TOP = Path(__file__).parents[2]
 # Headers of what it must not need: whoever includes one of them does not compile.
-TRAPS = ("bpf/bpf.h", "bpf/btf.h", "bpf/libbpf.h", "libelf.h", "gelf.h", "jansson.h", "zlib.h")
+WATCHING = ("bpf/bpf.h", "bpf/btf.h", "bpf/libbpf.h", "libelf.h", "gelf.h", "jansson.h", "zlib.h")
+TRAPS = {name: f'#error "it includes {name}"\n' for name in WATCHING}
+# A folder's name is all that ccache knows of headers that were not found there before.
+FOLDER = "traps-" + hashlib.sha256(repr(TRAPS).encode()).hexdigest()[:16]
 PROGRAM = """
 #include "store/store.h"
 
@@ -42,7 +46,7 @@ int main(int argc, char **argv)
 def tree(tmp_path: Path) -> Path:
     """A copy of the sources in which nothing was built, and the traps.
 
-    No path of it is in what compiles it: so ccache has it, where there is one.
+    The compile commands contain no path of this folder, so ccache can serve them.
     """
     tree = tmp_path / "tree"
     names = subprocess.run(
@@ -52,10 +56,10 @@ def tree(tmp_path: Path) -> Path:
     for name in (n for n in names if (TOP / n).exists()):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(TOP / name, tree / name)
-    for name in TRAPS:
-        trap = tree / "traps" / name
+    for name, text in TRAPS.items():
+        trap = tree / FOLDER / name
         trap.parent.mkdir(parents=True, exist_ok=True)
-        trap.write_text(f'#error "it includes {name}"\n')
+        trap.write_text(text)
     return tree
 
 
@@ -67,7 +71,7 @@ def run(folder: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
 def make(tree: Path, target: str) -> subprocess.CompletedProcess[str]:
     """Where there is no clang, no bpftool, and none of those headers."""
     gone = [f"{name}=/nowhere/{name}" for name in ("CLANG", "BPFTOOL")]
-    compiler = "CC=gcc -isystem traps"
+    compiler = f"CC=gcc -isystem {FOLDER}"
     return run(tree, "make", "-s", "-j2", compiler, "CFLAGS=-O0", *gone, target)
 
 
@@ -98,7 +102,7 @@ def test_what_watches_a_server_does_not_build_there(tree: Path) -> None:
     """Else the test above would show nothing."""
     made = make(tree, "build/obj/user/watch/bpf/price.o")
     assert made.returncode != 0 and "/nowhere/CLANG" in made.stderr
-    words = ("-isystem", "traps", "-Iuser", "-Iclient", "-I.", "-D_GNU_SOURCE")
+    words = ("-isystem", FOLDER, "-Iuser", "-Iclient", "-I.", "-D_GNU_SOURCE")
     trapped = run(tree, "gcc", *words, "-fsyntax-only", "user/watch/bpf/price.c")
     assert "it includes bpf/bpf.h" in trapped.stderr
 
@@ -109,8 +113,10 @@ def test_the_client_builds_with_musl(tree: Path) -> None:
     triplet = run(tree, "gcc", "-print-multiarch").stdout.strip()
     headers = ("-idirafter", "/usr/include", "-idirafter", f"/usr/include/{triplet}")
     cached = ("ccache",) if shutil.which("ccache") else ()
+    # musl-gcc is a script, which stays the same when the compiler that it calls changes.
+    checked = "CCACHE_COMPILERCHECK=%compiler% --version"
     compiler = "CC=" + " ".join((*cached, "musl-gcc", *headers))
-    made = run(tree, "make", "-s", "-j2", compiler, "CFLAGS=-O0", "client")
+    made = run(tree, "env", checked, "make", "-s", "-j2", compiler, "CFLAGS=-O0", "client")
     assert made.returncode == 0, made.stderr
 
     (tree / "mine.c").write_text(PROGRAM)

@@ -307,7 +307,7 @@ def _records(stream: Stream) -> list[bytes]:
 @pytest.mark.parametrize(
     "seeds", [range(300), pytest.param(range(300, 1000), marks=pytest.mark.judges)], ids=str
 )
-def test_a_thousand_damaged_traces(whole: Path, tmp_path: Path, seeds: range) -> None:
+def test_a_damaged_trace_is_refused_or_says_so(whole: Path, tmp_path: Path, seeds: range) -> None:
     """Each is refused with a message, or opens; then every record is one that was written,
     or there is a notice."""
     made = Trace.open(whole)

@@ -17,6 +17,7 @@ from statistics import mean, stdev
 
 import pytest
 from netatalk import USERS, Server
+from scheduling import WATCHES, in_check
 from scope import BUILD, OK, TIMED, USAGE, Both, Done, Scope, pinning
 
 IO_HEAD = [
@@ -24,7 +25,7 @@ IO_HEAD = [
     *("CNID_R", "CNID_R±", "CNID_W", "CNID_W±", "MB/s"),
 ]
 PLAIN_HEAD = ["Test", "Time_ms", "Time±", "MB/s"]
-# Of a run that only has to be one.
+# For tests that need any run.
 QUICK = ("-n", "1", "-f", ";", "--watch=off")
 
 
@@ -238,20 +239,22 @@ def test_one_gigabyte(scope: Scope, dbd: Server) -> None:
     assert done.run.phase(2)["afpd_wchar"] >= 1_048_540_000
 
 
-def test_tests_as_a_list(scope: Scope, dbd: Server) -> None:
-    done = scope(dbd, "-n", "1", "--tests", "6,10-11", "--watch=off", save=True).expect(OK)
+@pytest.mark.parametrize("watch", WATCHES)
+def test_tests_as_a_list(scope: Scope, dbd: Server, watch: str) -> None:
+    done = scope(dbd, "-n", "1", "--tests", "6,10-11", watch, save=True).expect(OK)
     assert done.run
     assert [phase.test for phase in done.run.phases] == [5, 6, 10, 11]
 
 
-def test_own_file_is_read(scope: Scope, dbd: Server) -> None:
+@pytest.mark.parametrize("watch", WATCHES)
+def test_own_file_is_read(scope: Scope, dbd: Server, watch: str) -> None:
     """-F: test 3 alone, and the file stays."""
     own = dbd.vol1 / "own.bin"
     with own.open("wb") as out:
         out.truncate(100 * 1048540)
     own.chmod(0o666)
     try:
-        args = ("-n", "2", "-f", "3", "-F", "own.bin", "--watch=off")
+        args = ("-n", "2", "-f", "3", "-F", "own.bin", watch)
         done = scope(dbd, *args, save=True).expect(OK)
         assert done.run
         assert [phase.test for phase in done.run.phases] == [3, 3]
@@ -271,13 +274,18 @@ def test_one_table(scope: Scope, dbd: Server, table_name: str) -> None:
 # Logins
 
 
+VERSIONS = {"-3": "AFPX03", "-4": "AFP3.1", "-5": "AFP3.2", "-6": "AFP3.3", "-7": "AFP3.4"}
+# The oldest and the newest one are watched in check, the others in check-judges.
+MIDDLE = [(option, "--watch=off") for option in ("-4", "-5", "-6")]
+WATCHED = [(option, "--watch=auto") for option in VERSIONS]
+
+
 @pytest.mark.parametrize(
-    ("option", "version"),
-    [("-3", "AFPX03"), ("-4", "AFP3.1"), ("-5", "AFP3.2"), ("-6", "AFP3.3"), ("-7", "AFP3.4")],
+    ("option", "watch"), in_check([*WATCHED, *MIDDLE], [WATCHED[0], WATCHED[-1], *MIDDLE])
 )
-def test_version(scope: Scope, dbd: Server, option: str, version: str) -> None:
-    run = scope.measure(dbd, *QUICK, option)
-    assert run.saved["server"]["afp_version"] == version
+def test_version(scope: Scope, dbd: Server, option: str, watch: str) -> None:
+    run = scope.measure(dbd, *QUICK, watch, option)
+    assert run.saved["server"]["afp_version"] == VERSIONS[option]
     assert run.phase(11).commands() == TIMED[11]
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from netatalk import Server
+from scheduling import WATCHES
 from scope import (
     INTERRUPTED,
     LOST,
@@ -209,9 +210,10 @@ def test_usage(scope: Scope, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_sets_that_outlive_a_run(scope: Scope, sqlite: Server) -> None:
+@pytest.mark.parametrize("watch", WATCHES)
+def test_sets_that_outlive_a_run(scope: Scope, sqlite: Server, watch: str) -> None:
     """As a sweep does: several loads with one set of files, removed at the end."""
-    mine = ("--set-of", str(os.getpid()), "--directories", "4", "--watch=off")
+    mine = ("--set-of", str(os.getpid()), "--directories", "4", watch)
     for clients in ("4", "2"):
         load(scope, sqlite, *SMALL, "-n", clients, *mine, "--mix", "office").expect(OK)
         (left,) = left_on(sqlite)
@@ -457,9 +459,10 @@ def test_a_volume_is_not_filled_up(
     assert not left_on(small)
 
 
-def test_half_a_volume_may_be_used(scope: Scope, small: Server) -> None:
+@pytest.mark.parametrize("watch", WATCHES)
+def test_half_a_volume_may_be_used(scope: Scope, small: Server, watch: str) -> None:
     mix = ("--mix", "batch-write", "--file-size", "2M", "-n", "4")
-    load(scope, small, "-d", "1", "--ramp", "0", "--watch=off", *mix).expect(OK)
+    load(scope, small, "-d", "1", "--ramp", "0", watch, *mix).expect(OK)
 
 
 def test_a_wrong_password(scope: Scope, sqlite: Server) -> None:
