@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SLOW_NS      100000000u /* a person notices */
 #define NS_PER_S     1e9
