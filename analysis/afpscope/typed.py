@@ -28,7 +28,10 @@ def _beside(name: str) -> Path | None:
 
 def _word(path: Path) -> str:
     """A program's path as a word for a shell that is in this folder."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder is gone
+        return shlex.quote(str(path))
     below = str(path.relative_to(here)) if here.name and path.is_relative_to(here) else str(path)
     return shlex.quote(below if "/" in below else f"./{below}")
 

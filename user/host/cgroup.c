@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -182,6 +183,25 @@ static const char *cgroup_id(const char *part)
 	return len == ID_LEN && (!id[len] || !strcmp(id + len, ".scope")) ? id : NULL;
 }
 
+/* A name of systemd's as people write it: "my\\x2dfiles" is my-files (man 5 systemd.unit). */
+static void systemd_name(char *name)
+{
+	static const char begin[] = "\\x", digits[] = "0123456789abcdef";
+	const size_t len = strlen(begin);
+	char *to = name;
+
+	for (; *name; to++)
+		if (!strncmp(name, begin, len) && strspn(name + len, digits) >= 2) {
+			char hex[] = { name[len], name[len + 1], '\0' };
+
+			*to = (char)strtoul(hex, NULL, 16);
+			name += len + 2;
+		} else {
+			*to = *name++;
+		}
+	*to = '\0';
+}
+
 /* above: the cgroup that has it; out stays as it is where this is none of a container. */
 static void take_container(char *out, size_t len, const char *part, const char *above)
 {
@@ -195,9 +215,12 @@ static void take_container(char *out, size_t len, const char *part, const char *
 		size_t begin = strlen(marks[i].begin), end = strlen(marks[i].end);
 		size_t n = strlen(part);
 
-		if (n > begin + end && !strncmp(part, marks[i].begin, begin) &&
-		    !strcmp(part + n - end, marks[i].end))
-			snprintf(out, len, "%.*s", (int)(n - begin - end), part + begin);
+		if (n <= begin + end || strncmp(part, marks[i].begin, begin) != 0 ||
+		    strcmp(part + n - end, marks[i].end) != 0)
+			continue;
+		snprintf(out, len, "%.*s", (int)(n - begin - end), part + begin);
+		if (*marks[i].end)
+			systemd_name(out);
 	}
 }
 

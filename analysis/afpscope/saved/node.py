@@ -107,7 +107,9 @@ class Node:
     def __getitem__(self, key: str) -> Node:
         value = self._object()
         if key not in value:
-            raise Failure(f"{self.where} has no {key}: the file is damaged, or no afpscope run")
+            raise Failure(
+                f"{self.where} has no {key}: the file is damaged, or not a run of afpscope"
+            )
         return Node(value[key], key, self)
 
     def get(self, key: str) -> Node | None:

@@ -257,7 +257,7 @@ def open_sweep(path: Path) -> Sweep:
     folder = path if path.is_dir() else path.parent
     node = load(folder / SWEEP_FILE)
     if node.get_text("tool") != "afpscope" or node["schema"].int_() != SCHEMA:
-        raise Failure(f"{folder / SWEEP_FILE} is not of this version of afpscope sweep")
+        raise Failure(f"{folder / SWEEP_FILE} is not of this version of sweep")
     return Sweep(
         folder,
         node["id"].text(),

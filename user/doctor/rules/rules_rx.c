@@ -120,7 +120,7 @@ static const struct doctor_rule rules[] = {
 		TESTS(LEAST(FAILED, 0.1)), HARM(FAILED, 0.1),
 		EVIDENCE(F(FAILED), F(REQUESTS), F(MEAN), F(LONGEST)),
 		.says = "{failed} of the calls failed",
-		.todo = "look at all errors, on the server (afpscope rx prints the first only)",
+		.todo = "look at all errors, on the server (rx prints the first only)",
 		.disproof = "only clients that ask for something this server does not offer see errors",
 		.next = "afpscope record --kind rx -d 30 -v",
 	},
