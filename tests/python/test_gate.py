@@ -436,6 +436,11 @@ def test_times_gate_what_no_start_can_explain(shelf: Shelf, execute: Execute) ->
     assert "were not restarted for each run" in done.err and "FPCreateFile" in done.err
 
 
+def test_times_of_one_side_alone_are_refused(shelf: Shelf, execute: Execute) -> None:
+    done = execute("gate", "--time", "5%", shelf.put("alone"))
+    assert done.code == 2 and "Traceback" not in done.err
+
+
 @pytest.mark.parametrize(("limit", "passes"), [(5, False), (40, True)])
 def test_a_start_may_hide_what_a_gate_looks_for(
     shelf: Shelf, execute: Execute, limit: int, passes: bool

@@ -120,13 +120,14 @@ static int note_closed(struct run *r, unsigned int number, double percent)
 static int smb_conclude(struct run *r)
 {
 	uint64_t all = 0, closed[AFS_SMB2_SMB1 - AFS_SMB2_ENCRYPTED + 1] = { 0 }, bytes;
-	const struct ledger_account *a;
 	int e = 0;
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		const struct ledger *l = &r->phase[i]->ledger;
 
-		for (a = l->account; a < l->account + l->n_accounts; a++) {
+		for (size_t k = 0; k < l->n_accounts; k++) {
+			const struct ledger_account *a = &l->account[k];
+
 			bytes = a->sum.bytes_in + a->sum.bytes_out;
 			all += bytes;
 			if (a->account >= AFS_SMB2_ENCRYPTED && a->account <= AFS_SMB2_SMB1)

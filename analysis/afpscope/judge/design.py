@@ -40,7 +40,7 @@ _AB = Command("A", "B", "afpscope ab --restart")
 
 def _may_follow(first: Sequence[Run], then: Sequence[Run]) -> bool:
     """Whether all of these may have begun after all of those; begins are known to the second."""
-    return max(r.started for r in first) <= min(r.started for r in then)
+    return bool(first and then) and max(r.started for r in first) <= min(r.started for r in then)
 
 
 def disorder(a: Sequence[Run], b: Sequence[Run], by: Command = _AB) -> str:

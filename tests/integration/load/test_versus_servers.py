@@ -64,9 +64,9 @@ def nfs_url(server: Ganesha) -> str:
 
 
 def mounted_as(folder: Path) -> str:
-    """The type of its file system."""
+    """The type of its file system: of several mounts at one place the last one."""
     line = ["findmnt", "-n", "-o", "FSTYPE", "-T", str(folder)]
-    return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
 
 
 def of(made: list[dict[str, Any]], load: str, what: str) -> dict[str, float | None]:

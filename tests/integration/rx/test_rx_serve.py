@@ -289,7 +289,7 @@ def test_the_port_is_taken(scope: Scope) -> None:
 def test_wrong_options_of_the_server_are_refused(scope: Scope) -> None:
     """The message and the exit code of main(); all others: unit/main/test_usage.c."""
     done = scope.execute([str(scope.binary), "rx", "--serve", "--threads=0"])
-    done.expect(USAGE, "--threads", "see afpscope rx --serve --help")
+    done.expect(USAGE, "--threads", "rx --serve --help)")
 
 
 def test_its_end_is_a_page_of_what_it_did(scope: Scope) -> None:

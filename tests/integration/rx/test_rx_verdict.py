@@ -83,7 +83,7 @@ def test_doctor_finds_the_server_and_judges_it(scope: Scope, tmp_path: Path) -> 
     again = scope.execute([str(scope.binary), "doctor", str(folder)]).expect(FAILED)
     assert "the server's socket had no room for" in again.out
     for out in (done.out, again.out):
-        assert "(there were no clients of afpscope rx)" in " ".join(out.split())
+        assert "(there were no clients of our own)" in " ".join(out.split())
 
 
 @contextlib.contextmanager

@@ -483,9 +483,9 @@ static void say_why(const struct rx_figures *x)
 	else if (w->answered)
 		silent = "the server answered too seldom";
 	because(x, RUN_FIGURE_SHORT, silent);
-	because(x, RUN_FIGURE_OWN_DROPPED, "there were no clients of afpscope rx");
+	because(x, RUN_FIGURE_OWN_DROPPED, "there were no clients of our own");
 	if (!*x->out->who[RUN_FIGURE_TIMED_OUT])
-		because(x, RUN_FIGURE_TIMED_OUT, "there were no clients of afpscope rx");
+		because(x, RUN_FIGURE_TIMED_OUT, "there were no clients of our own");
 }
 
 void doctor_rx(struct run_figures *out, const struct run *r, const struct view *v, double ns)

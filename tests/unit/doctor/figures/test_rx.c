@@ -268,7 +268,7 @@ static void what_is_not_known_has_a_reason(void **state)
 	assert_string_equal(f.who[RUN_FIGURE_LISTENER], "no thread was seen to receive");
 	assert_string_equal(f.who[RUN_FIGURE_SHORT],
 			    "the server does not answer as it does to rxdebug");
-	assert_string_equal(f.who[RUN_FIGURE_OWN_DROPPED], "there were no clients of afpscope rx");
+	assert_string_equal(f.who[RUN_FIGURE_OWN_DROPPED], "there were no clients of our own");
 	r = made();
 	assert_int_equal(run_note(&r->absent, "*", "it is on another host"), 0);
 	f = measured(r);
