@@ -240,11 +240,13 @@ static void own_group(const struct machine_between *b)
 	      now->io_stall_us - then->io_stall_us);
 }
 
-/* Of what the whole machine did, the share that its own cgroup did not. */
+/* Of what the whole machine did, the share that its own cgroup did not; of nothing, none. */
 static void elsewhere(struct run_figures *out, enum run_figure which, enum run_figure all,
 		      enum run_figure own)
 {
-	if (out->known[all] && out->known[own])
+	if (out->known[all] && out->known[own] && out->value[all] <= 0)
+		run_figure_set(out, which, 0);
+	else if (out->known[all] && out->known[own])
 		run_figure_share(out, which, fmax(out->value[all] - out->value[own], 0),
 				 out->value[all]);
 	else if (!out->known[own])
