@@ -251,7 +251,8 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
     """Rows shown to be worse by more than `limit`, and those of which that cannot be told."""
     if order := design.disorder(a, b):
         raise wrong_use(
-            f"times are judged only on pairs made in turn ({order}): make them with afpscope ab"
+            f"times are judged only on pairs made in turn ({order}): make them with "
+            "afpscope ab, each run of a second or more"
         )
     compare.check(a, b, force)
     starts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}

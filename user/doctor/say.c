@@ -210,7 +210,7 @@ char *doctor_say_doubt(char *out, size_t len, const struct run_figures *f,
 		[DOCTOR_DOUBT_LOSSES] = "not all was counted",
 		[DOCTOR_DOUBT_SMALL] = "nobody waits long for it",
 		[DOCTOR_DOUBT_FEW] = "few requests were seen",
-		[DOCTOR_DOUBT_WEIGHT] = "it explains less than half",
+		[DOCTOR_DOUBT_WEIGHT] = "it explains less than half of the waiting",
 		[DOCTOR_DOUBT_RULE] = "other causes can look the same",
 	};
 	const struct doctor_rule *r = found->rule;
@@ -220,13 +220,15 @@ char *doctor_say_doubt(char *out, size_t len, const struct run_figures *f,
 	if (found->doubt == DOCTOR_DOUBT_UNKNOWN)
 		snprintf(out, len, "%s is not known", about);
 	else if (found->doubt == DOCTOR_DOUBT_REASON)
-		snprintf(out, len, "%s explains some of it", about);
+		snprintf(out, len, "%s explains part of the same time", about);
 	else if (found->doubt == DOCTOR_DOUBT_BOUND)
 		snprintf(out, len, "%s may be larger than is known", about);
 	else if (found->doubt == DOCTOR_DOUBT_LIMIT)
-		snprintf(out, len, "%s is near its limit", about);
+		snprintf(out, len, "%s is close to the threshold of this rule", about);
 	else if (found->doubt == DOCTOR_DOUBT_WEIGHT && !measured)
 		snprintf(out, len, "how much it explains is not known");
+	else if (found->doubt == DOCTOR_DOUBT_WEIGHT && r->kind == DOCTOR_FAILS)
+		snprintf(out, len, "it explains less than half of what failed");
 	else
 		snprintf(out, len, "%s", words[found->doubt]);
 	return out;

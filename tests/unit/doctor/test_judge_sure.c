@@ -241,17 +241,17 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		  false },
 		{ "few requests were seen", RUN_FIGURE_REQUESTS, 100, DOCTOR_DOUBT_FEW, false,
 		  false },
-		{ "it explains less than half", RUN_FIGURE_WAIT_DISK, 0.4, DOCTOR_DOUBT_WEIGHT,
-		  false, false },
+		{ "it explains less than half of the waiting", RUN_FIGURE_WAIT_DISK, 0.4,
+		  DOCTOR_DOUBT_WEIGHT, false, false },
 		{ "sync is not known", RUN_FIGURE_SYNC, -1, DOCTOR_DOUBT_UNKNOWN, true, false },
-		{ "sync explains some of it", RUN_FIGURE_SYNC, 0.7, DOCTOR_DOUBT_REASON, true,
-		  false },
+		{ "sync explains part of the same time", RUN_FIGURE_SYNC, 0.7, DOCTOR_DOUBT_REASON,
+		  true, false },
 		{ "memory_free is not known", RUN_FIGURE_MEMORY_FREE, -1, DOCTOR_DOUBT_UNKNOWN,
 		  true, false },
 		{ "memory_free may be larger than is known", RUN_FIGURE_MEMORY_FREE, 0.01,
 		  DOCTOR_DOUBT_BOUND, true, true },
-		{ "pressure_memory is near its limit", RUN_FIGURE_PRESSURE_MEMORY, 0.11,
-		  DOCTOR_DOUBT_LIMIT, true, false },
+		{ "pressure_memory is close to the threshold of this rule",
+		  RUN_FIGURE_PRESSURE_MEMORY, 0.11, DOCTOR_DOUBT_LIMIT, true, false },
 	};
 
 	(void)state;

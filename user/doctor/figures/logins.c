@@ -6,15 +6,11 @@
 #include "doctor/figures/measure_priv.h"
 
 #include "base/hist.h"
+#include "doctor/rules/rules.h"
 
 #include <math.h>
 
-#define LOGIN_SOME                                                                                 \
-	80e6           /* ns: logins that take so long are a cause, if they are much of the time   \
-			*/
-#define LOGIN_LONG 1e9 /* ns: they are one */
 #define LOGIN_LATE 4e9 /* ns: PAM refuses after 2 s, and chance makes that up to 3 */
-#define LOGIN_HARM 0.1 /* of the requests' time: less is none */
 
 struct logins {
 	double ended, ended_ns; /* that succeeded */

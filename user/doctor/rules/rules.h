@@ -30,6 +30,11 @@
 #define NET_HARM       0.4
 #define CNID_WAIT_HARM 0.4
 
+/* Of logins: how long they take for a cause of much of the time, and for one of some of it. */
+#define LOGIN_SOME 80e6 /* ns */
+#define LOGIN_LONG 1e9  /* ns */
+#define LOGIN_HARM 0.1  /* share of the requests' time: the least that is a cause */
+
 /* Of the time of a brick's io-threads, what they are at work: there are too few. */
 #define IO_THREADS_MANY 0.8
 

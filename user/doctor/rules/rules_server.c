@@ -199,7 +199,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-login", .name = "slow logins", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(LOGIN, 1e9)), HARM(LOGIN_WAIT, 0.1),
+		TESTS(LEAST(LOGIN, LOGIN_LONG)), HARM(LOGIN_WAIT, LOGIN_HARM),
 		EVIDENCE(F(LOGIN_MEAN), F(LOGIN_OLDEST), F(LOGIN_PENDING), F(LOGINS), F(LOGIN_WAIT)),
 		.says = "logins wait long[: those that ended waited {login_mean} on average, and not for a CPU][; the oldest without an answer for {login_oldest} until now], {login_wait} of all request time",
 		.todo = "find what waits on the server: a name service or a PAM module",
@@ -208,7 +208,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-login", .name = "slow logins", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(LOGIN, 80e6), MOST(LOGIN, 1e9)), HARM(LOGIN_WAIT, 0.3), WORTH_US(200), UNSURE,
+		TESTS(LEAST(LOGIN, LOGIN_SOME), MOST(LOGIN, LOGIN_LONG)), HARM(LOGIN_WAIT, 0.3), WORTH_US(200), UNSURE,
 		EVIDENCE(F(LOGIN_MEAN), F(LOGINS), F(LOGIN_WAIT), F(MEAN)),
 		.says = "logins wait {login_mean} on average, {login_wait} of all request time",
 		.todo = "find what waits on the server: a name service or a PAM module",

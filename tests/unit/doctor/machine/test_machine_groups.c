@@ -216,6 +216,9 @@ static void counts_of_its_own_group_are_growth(void **state)
 	figure_is(f, RUN_FIGURE_MEMORY_REREAD, 100. * (double)page, NULL);
 	figure_is(f, RUN_FIGURE_MEMORY_STALL, 0.4, NULL);
 	figure_unknown(f, RUN_FIGURE_IO_STALL, NULL);
+	/* Where the whole machine read nothing again, nothing of it is elsewhere. */
+	l->before.known[MACHINE_REFAULTED] = l->after.known[MACHINE_REFAULTED] = true;
+	figure_is(looks_between(l), RUN_FIGURE_REREAD_ELSEWHERE, 0, NULL);
 	/* It was moved to another group. */
 	strcpy(now->memory.path, SLICE);
 	f = looks_between(l);
