@@ -319,7 +319,8 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
     if hidden and doubt is not None:
         open_.append(
             f"in {hidden} of {len(rows)} rows B may be slower by more than {versus.share(limit)}: "
-            f"what it measured may be up to {versus.share(doubt)} too quick, as {'; '.join(starts)}"
+            f"its times may be measured up to {versus.share(doubt)} too low, because "
+            f"{'; '.join(starts)}"
         )
     return Times(findings, open_, untold, rows)
 

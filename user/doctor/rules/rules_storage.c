@@ -57,7 +57,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "quota", .name = "quota", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(DISK_FULL, 1), LEAST(ROOM_USED, 64e6)), NO_HARM,
-		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; {room_used} are free on the disk in use[ ({room_used.who})]: a quota, or a limit of the server (vol size limit, storage.reserve)",
+		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; {room_used} is free on the disk in use[ ({room_used.who})]: a quota, or a limit of the server (vol size limit, storage.reserve)",
 	},
 	{
 		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,
