@@ -33,8 +33,9 @@ def _trace(run: Run) -> tuple[Trace | None, list[str]]:
 
 def _head(run: Run) -> list[str]:
     state = "complete" if run.complete else "NOT COMPLETE"
+    when = show.second(run.started)
     out = [
-        f"afpscope {run.version} {run.command} ({run.set})  run {run.id}  {run.started}  {state}",
+        f"afpscope {run.version} {run.command} ({run.set})  run {run.id}  {when}  {state}",
         f"file         {run.path}",
     ]
     for name, notes in (

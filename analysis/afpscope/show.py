@@ -30,12 +30,18 @@ _PAGE = {code: text for code, text in _PLAIN.items() if chr(code) not in "\t\n"}
 UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNSEEN if a != 0xD800))
 
 _JOINED = re.compile(r"(?<![\w.,=/-])(\d[\d,.]*)(ns|[µu]s|ms|s|[kKMGT]?i?B(?:/s)?)(?!\w)")
+_FRACTION = re.compile(r"\.\d+Z$")
 _PERCENT = re.compile(r"(\d) %(?!\w)")
 
 
 def plain(text: str) -> str:
     """A line with U+FFFD in place of characters that would be interpreted instead of shown."""
     return text.translate(_PLAIN)
+
+
+def second(started: str) -> str:
+    """The wall clock of a run, to the second: 2026-11-21T17:22:05.123Z is shown without .123."""
+    return _FRACTION.sub("Z", started)
 
 
 def asked(raw: bytes) -> str:

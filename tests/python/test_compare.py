@@ -113,6 +113,17 @@ def test_runs_that_all_began_in_one_second_have_no_known_order(
     assert done.code == 2 and "all runs began in the same second" in done.err
 
 
+def test_runs_of_one_second_have_an_order_by_its_decimals(shelf: Shelf, execute: Execute) -> None:
+    sides = dict(zip("ab", pairs(shelf, 8, 1.12), strict=True))
+    for i, (pair, side) in enumerate(turns.order(8)):
+        path = sides[side][pair - 1] / "run.json"
+        started = {"started": f"2026-11-21T10:00:00.{i:02}3456789Z"}
+        path.write_text(json.dumps(json.loads(path.read_text()) | started))
+    done = execute("compare", *sides["a"], "--", *sides["b"])
+    assert "order is not known" not in done.err and "not made in turn" not in done.err
+    assert " 2026-11-21T10:00:00Z " in execute("info", path).out
+
+
 def test_where_starts_are_not_known_it_says_what_makes_them_known(shelf: Shelf) -> None:
     sides = pairs(shelf, 4, 1.0)
     a, b = ([replace(Run.open(place), server={}) for place in side] for side in sides)

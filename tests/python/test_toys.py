@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -411,8 +410,6 @@ def test_a_metric_is_two_files_and_one_for_a_screen(scratch: Scratch, tmp_path: 
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         runs[side].append(str(folder))
-        if i == 7:  # runs that all begin in one second have no order
-            time.sleep(1)
     lines = done.stdout.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("Other metrics"))
     head, row = " ".join(lines[at + 1 : at + 3]).split(), lines[at + 3].split()

@@ -62,7 +62,7 @@ static char *runs_name_of(const struct run *r)
 	char *name, started[sizeof(r->started)];
 	size_t n = 0;
 
-	for (const char *p = r->started; *p && *p != 'Z'; p++)
+	for (const char *p = r->started; *p && *p != '.' && *p != 'Z'; p++)
 		if (*p != ':')
 			started[n++] = *p;
 	started[n] = '\0';

@@ -14,6 +14,25 @@ static inline uint64_t clock_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The wall clock in ns. */
+static inline int64_t clock_wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The wall clock minus clock_now_ns(). */
+static inline int64_t clock_wall_offset_ns(void)
+{
+	return clock_wall_ns() - (int64_t)clock_now_ns();
+}
+
+/* A wall time, in UTC, as "2026-11-21T17:22:05.123456789Z"; "" for one that no calendar has. */
+#define CLOCK_WALL_MAX 48
+void clock_wall_text(char out[CLOCK_WALL_MAX], int64_t wall_ns);
+
 /* 0, or an error's number: a signal came before. */
 static inline int clock_sleep_until(uint64_t ns)
 {

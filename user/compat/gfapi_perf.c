@@ -29,14 +29,6 @@ struct gfapi_run {
 	bool failed;
 };
 
-static uint64_t gfapi_perf_wall_offset_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec - clock_now_ns();
-}
-
 static void note_thread(struct gfapi_run *x, const struct run_load *load, unsigned int i)
 {
 	const struct smallfile_counts *c = smallfile_clients_counts(x->clients, i);
@@ -120,7 +112,7 @@ static int gfapi_perf_measure(struct gfapi_run *x, struct err *e)
 		return r;
 	if (reads(x->cfg))
 		smallfile_clients_look(x->clients, p);
-	x->wall_ns = gfapi_perf_wall_offset_ns();
+	x->wall_ns = (uint64_t)clock_wall_offset_ns();
 	r = gfapi_perf_load(x, p, e);
 	if (p->load)
 		note_results(x, p);

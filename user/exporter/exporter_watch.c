@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TICK_MS     100
@@ -408,12 +407,10 @@ enum outcome exporter_watch(const struct exporter_cfg *cfg,
 			    struct exporter_child child[EXPORTER_HELPERS])
 {
 	struct watcher w = { .cfg = cfg, .child = child, .begun_ns = clock_now_ns() };
-	struct timespec wall;
 	uint64_t begun_ns;
 
 	w.ended_ns = w.begun_ns;
-	clock_gettime(CLOCK_REALTIME, &wall);
-	w.created_ms = (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / NS_PER_MS;
+	w.created_ms = (uint64_t)(clock_wall_ns() / NS_PER_MS);
 	exporter_watch_tell(&w, EXPORTER_HTTP);
 	while (!w.over) {
 		begun_ns = clock_now_ns();

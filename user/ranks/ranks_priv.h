@@ -16,7 +16,7 @@
 /* With POST_HELLO: what the others need to keep their part, should rank 0 not get it. */
 struct ranks_run {
 	char base[RANKS_BASE_LEN];
-	char id[17], started[32];
+	char id[17], started[CLOCK_WALL_MAX];
 	char folder[PATH_MAX]; /* "": the run is not kept */
 };
 

@@ -2,6 +2,7 @@
 /* The data model's memory and arithmetic. user/report shows it. */
 #include "run/run.h"
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "run/account.h"
 
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -34,13 +34,8 @@ static void draw_id(char out[17])
 {
 	uint64_t id;
 
-	if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id)) {
-		struct timespec t;
-
-		clock_gettime(CLOCK_REALTIME, &t);
-		id = (uint64_t)t.tv_sec * 1000000007u ^ (uint64_t)t.tv_nsec << 24 ^
-		     (uint64_t)getpid();
-	}
+	if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id))
+		id = (uint64_t)clock_wall_ns() * 1000000007u ^ (uint64_t)getpid() << 24;
 	snprintf(out, 17, "%016llx", (unsigned long long)id);
 }
 
@@ -63,13 +58,9 @@ static int note_machine(struct run_notes *to)
 
 int run_init(struct run *r, const char *command, const char *set)
 {
-	time_t now = time(NULL);
-	struct tm tm;
-
 	*r = (struct run) { .command = command, .set = set };
 	draw_id(r->id);
-	if (gmtime_r(&now, &tm))
-		strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	clock_wall_text(r->started, clock_wall_ns());
 	return note_machine(&r->environment);
 }
 

@@ -8,6 +8,7 @@
  * measured is absent, for a reason that the run has, and never 0.
  */
 
+#include "base/clock.h"
 #include "base/hist.h"
 #include "run/figures.h"
 #include "run/kind.h"
@@ -308,7 +309,7 @@ struct run_service {
 	bool before;      /* it began before the watch */
 	uint16_t account; /* its command; AFS_ACCOUNT_BETWEEN: not known */
 	uint8_t column;   /* enum account_column: what it waits for now */
-	bool pauses;      /* it sleeps without a descriptor */
+	bool pauses;      /* it waits for a time only: it sleeps, or polls no descriptor */
 	char on[64];      /* the same in words, where more is known: "select on the CNID server" */
 	uint64_t age_ns;
 };
@@ -409,11 +410,11 @@ enum run_about {
 };
 
 struct run {
-	char id[17];                 /* 16 hex digits */
-	const char *command;         /* static: "lantest" */
-	const char *set;             /* static: "lantest-4.5" */
-	const struct run_kind *kind; /* static; NULL: AFP */
-	char started[32];            /* wall clock, ISO 8601, UTC */
+	char id[17];                  /* 16 hex digits */
+	const char *command;          /* static: "lantest" */
+	const char *set;              /* static: "lantest-4.5" */
+	const struct run_kind *kind;  /* static; NULL: AFP */
+	char started[CLOCK_WALL_MAX]; /* wall clock */
 	enum run_about about;
 	bool complete; /* false: it broke off; what was measured is here */
 	struct run_notes environment, server, options, rungs, warnings;
@@ -473,10 +474,8 @@ const char *run_note_find(const struct run_notes *in, const char *key); /* NULL:
 uint64_t run_note_number(const struct run_notes *in, const char *key);  /* 0: none, or not found */
 void run_notes_fini(struct run_notes *notes);
 
-/*
- * Notes one reason for all metrics of a role (server, backend; AFS_N_ROLES: of all) whose key
- * contains "part" and that have none yet.
- */
+/* Notes one reason for all metrics of a role (server, backend; AFS_N_ROLES: of all) whose key
+ * contains "part" and that have none yet. */
 int run_absent(struct run *r, unsigned int role, const char *part, const char *why);
 
 /*

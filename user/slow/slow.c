@@ -97,13 +97,9 @@ const struct opt slow_options[] = {
 
 static struct slow_view view_now(const struct slow *s)
 {
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
 	return (struct slow_view) {
 		.width = s->width,
-		.offset_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec -
-			     (int64_t)clock_now_ns(),
+		.offset_ns = clock_wall_offset_ns(),
 		.kind = &s->a.found.kind->is,
 	};
 }

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Steps of a running server as JSON, a line each. */
+#include "base/clock.h"
 #include "report/json/doc.h"
 #include "top/top_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
-
-#define NS_PER_S 1000000000
 
 /* The wall time of a moment of CLOCK_MONOTONIC. */
 static json_t *top_json_wall(uint64_t at_ns)
 {
-	struct timespec real, mono;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	return json_wall((int64_t)at_ns + (real.tv_sec - mono.tv_sec) * NS_PER_S + real.tv_nsec -
-			 mono.tv_nsec);
+	return json_wall((int64_t)at_ns + clock_wall_offset_ns());
 }
 
 /* Of requests whose parts are not known nothing is said. */

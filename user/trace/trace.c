@@ -91,18 +91,16 @@ static uint64_t trace_lost(const struct trace *t, unsigned int stream)
 static int64_t trace_wall_offset_ns(void)
 {
 	uint64_t best = UINT64_MAX, before, after;
-	int64_t offset = 0;
-	struct timespec wall;
+	int64_t offset = 0, wall_ns;
 
 	for (int i = 0; i < 8; i++) {
 		before = clock_now_ns();
-		clock_gettime(CLOCK_REALTIME, &wall);
+		wall_ns = clock_wall_ns();
 		after = clock_now_ns();
 		if (after - before >= best)
 			continue;
 		best = after - before;
-		offset = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec -
-			 (int64_t)(before + (after - before) / 2);
+		offset = wall_ns - (int64_t)(before + (after - before) / 2);
 	}
 	return offset;
 }

@@ -39,7 +39,7 @@ _AB = Command("A", "B", "afpscope ab --restart")
 
 
 def _may_follow(first: Sequence[Run], then: Sequence[Run]) -> bool:
-    """Whether all of these may have begun after all of those; begins are known to the second."""
+    """Whether all of these may have begun after all of those; of old runs the second is known."""
     return bool(first and then) and max(r.started for r in first) <= min(r.started for r in then)
 
 
@@ -58,7 +58,7 @@ def disorder(a: Sequence[Run], b: Sequence[Run], by: Command = _AB) -> str:
 def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
     """Whether these are pairs of a run of each side, one after the other, each side first as often.
 
-    Runs may begin in the same second, but not so many that all of one side may have been first.
+    Old runs may have begun in one second, but not so many that all of one side may have been first.
     """
     if len(a) != len(b) or (len(a) > 1 and (_may_follow(a, b) or _may_follow(b, a))):
         return False

@@ -152,6 +152,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "measured": show.measured,
         "time": show.time,
+        "second": show.second,
         "count": show.count,
         "number": show.number,
         "told": show.told,

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define LOGIN_LATE 4e9 /* ns: PAM refuses after 2 s, and chance makes that up to 3 */
+#define LOGIN_LATE 4e9 /* ns: PAM refuses after 2 s, if not told otherwise, by chance up to 3 */
 
 struct logins {
 	double ended, ended_ns; /* that succeeded */
@@ -77,14 +77,17 @@ static void add_login(struct logins *to, const struct measure *m, const struct r
 	to->pending += (double)(r->a.sum.begun - r->a.sum.answered);
 }
 
-/* The oldest that has no answer; one from before the watch has no user yet. */
-static double oldest_ns(const struct measure *m)
+/* The oldest that has no answer; one from before the watch has no user yet. *pauses: it sleeps. */
+static double oldest_ns(const struct measure *m, bool *pauses)
 {
+	*pauses = false;
 	for (size_t i = 0; i < m->run->n_service; i++) {
 		const struct run_service *s = &m->run->service[i];
 
-		if (account_is_request(s->account) ? measure_is_login(s->account) : !*s->user)
+		if (account_is_request(s->account) ? measure_is_login(s->account) : !*s->user) {
+			*pauses = s->pauses;
 			return (double)s->age_ns;
+		}
 	}
 	return 0;
 }
@@ -93,10 +96,11 @@ static double oldest_ns(const struct measure *m)
  * One that has no answer yet may be of a wrong password: slow logins are shown by others, or not,
  * unless all of it is too little to harm.
  */
-static void may_be_refused(struct measure *m, const struct logins *l)
+static void may_be_refused(struct measure *m, const struct logins *l, bool pauses)
 {
-	static const char why[] =
-	    "a login has had no answer for less time than PAM takes to refuse one";
+	const char *why =
+	    pauses ? "a login without an answer sleeps, as PAM does before it refuses one"
+		   : "a login has had no answer for less time than PAM takes to refuse one";
 	double most = fmin(l->ended_ns + l->pending_ns, l->all_ns);
 
 	run_figure_who(m->out, RUN_FIGURE_LOGIN, "%s", why);
@@ -108,7 +112,8 @@ static void may_be_refused(struct measure *m, const struct logins *l)
 void measure_logins(struct measure *m)
 {
 	struct logins l = { 0 };
-	double oldest = oldest_ns(m), mean, waits;
+	bool pauses;
+	double oldest = oldest_ns(m, &pauses), mean, waits;
 
 	for (size_t i = 0; i < m->requests.n; i++)
 		if (measure_is_login(m->requests.request[i].number))
@@ -126,8 +131,8 @@ void measure_logins(struct measure *m)
 	if (oldest > 0)
 		run_figure_set(m->out, RUN_FIGURE_LOGIN_OLDEST, oldest);
 	measure_share(m, RUN_FIGURE_LOGIN_LOAD, l.all_ns);
-	if (oldest >= LOGIN_SOME && oldest < LOGIN_LATE && mean < LOGIN_LONG) {
-		may_be_refused(m, &l);
+	if (oldest >= LOGIN_SOME && (oldest < LOGIN_LATE || pauses) && mean < LOGIN_LONG) {
+		may_be_refused(m, &l, pauses);
 		return;
 	}
 	if (l.ended > 0 || oldest > 0)

@@ -111,7 +111,8 @@ static void describe_wait(const struct look *l, struct run_service *r, const str
 
 	if (fd >= 0)
 		object = object_of_fd(l, r->pid, fd, who, sizeof(who));
-	r->pauses = is->nr >= 0 && fd < 0;
+	r->pauses = is->nr >= 0 && fd < 0 && call.class == AFS_CLASS_WAIT &&
+		    call.waits != AFS_WAITS_LOCK;
 	/* Of all calls on a descriptor without bytes only those for locks sleep. */
 	if (call.class == AFS_CLASS_FD)
 		call.class = AFS_CLASS_LOCK;

@@ -2,6 +2,7 @@
 /* Building jansson's values. */
 #include "report/json/doc.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "run/run.h"
@@ -11,10 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000
 #define SAID_MAX 400 /* bytes of what a key means */
 
 void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value)
@@ -122,16 +121,10 @@ json_t *json_latency(struct json_doc *d, const struct hist *h)
 
 json_t *json_wall(int64_t wall_ns)
 {
-	time_t s = (time_t)(wall_ns / NS_PER_S);
-	char text[48] = "";
-	struct tm tm;
-	size_t n;
+	char text[CLOCK_WALL_MAX];
 
-	if (!gmtime_r(&s, &tm))
-		return json_null();
-	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof(text) - n, ".%09dZ", (int)(wall_ns % NS_PER_S));
-	return json_string(text);
+	clock_wall_text(text, wall_ns);
+	return *text ? json_string(text) : json_null();
 }
 
 /* The digits of json_number() where c begins such a text; else NULL. Within another text a quote

@@ -79,8 +79,8 @@ static void put_first_line(const struct paint *p)
 	}
 	put_gap(p, 4 + strlen(r->id), &at);
 	fprintf(p->out, "run %s", r->id);
-	put_gap(p, strlen(r->started), &at);
-	fputs(r->started, p->out);
+	put_gap(p, sizeof("2026-11-21T17:22:05Z") - 1, &at);
+	fprintf(p->out, "%.19sZ", r->started);
 	snprintf(loss, sizeof(loss), "losses not counted");
 	if (r->n_losses)
 		snprintf(loss, sizeof(loss), "%s lost", cell_count(lost).text);
