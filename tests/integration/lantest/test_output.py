@@ -150,7 +150,7 @@ def test_json_has_everything(full: Done) -> None:
     assert saved["command"] == "lantest"
     assert saved["set"] == "lantest-4.5"
     assert re.fullmatch(r"[0-9a-f]{16}", saved["id"])
-    assert re.fullmatch(r"\d{4}(-\d\d){2}T(\d\d:){2}\d\dZ", saved["started"])
+    assert re.fullmatch(r"\d{4}(-\d\d){2}T(\d\d:){2}\d\d\.\d{9}Z", saved["started"])
     full.run.assert_trustworthy()
     congestion = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     assert saved["environment"]["client.congestion"] == congestion
