@@ -210,9 +210,10 @@ def needed(shell: str) -> str:
 
 @pytest.fixture(scope="session")
 def program(scope: Scope, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with afpscope and a completion script for each other shell."""
+    """A folder with afpscope and a completion script for each other shell. A copy: beside the
+    program itself may be the package's own commands."""
     folder = tmp_path_factory.mktemp("shells")
-    (folder / "afpscope").symlink_to(Path(scope.binary).resolve())
+    shutil.copy(scope.binary, folder / "afpscope")
     for shell, name in (("zsh", "_afpscope"), ("fish", "afpscope.fish")):
         done = scope.execute([str(scope.binary), "completion", shell]).expect(OK)
         (folder / name).write_text(done.out)
