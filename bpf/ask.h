@@ -58,19 +58,15 @@ static __always_inline bool ask_read(struct afs_question *q, const struct afs_th
 	       q->op == AFS_QUESTION_LOOKUP;
 }
 
-/* 1 or 0, without a branch: whether it is 0. */
+/* 1 or 0: whether it is 0. */
 static __always_inline __u64 ask_is_none(__u64 word)
 {
-	return (~word & (word - 1)) >> 63;
+	return is_negative(~word & (word - 1));
 }
 
-/*
- * place becomes i if "when" is 1, and stays if it is 0. Not by a mask of 0 or -1, each of which
- * Linux 6.16 and later follow by itself.
- */
+/* place becomes i if "when" is 1, and stays if it is 0. */
 static __always_inline void ask_choose(__u64 *place, __u64 i, __u64 when)
 {
-	barrier_var(when); /* else the compiler makes a branch of the next line */
 	*place += (i - *place) * when;
 }
 

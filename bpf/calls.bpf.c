@@ -456,19 +456,14 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	enter_by(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), regs);
 }
 
-/*
- * The place of a process in the list of those wanted, or of one before it. Without branches, which
- * the verifier would follow separately, as Linux 6.16 and later do with a mask of 0 or -1, too.
- */
+/* The place of a process in the list of those wanted, or of one before it. */
 __noinline __u32 want_find(__s32 tgid)
 {
-	__u32 at = 0, next, less;
+	__u64 at = 0, next;
 
-	for (__u32 step = AFS_N_WANTS / 2; step; step /= 2) {
+	for (__u64 step = AFS_N_WANTS / 2; step; step /= 2) {
 		next = (at + step) & (AFS_N_WANTS - 1);
-		less = tgid - shared.mark.want[next].tgid;
-		barrier_var(less); /* else the compiler makes a branch of the next line */
-		at += step * (1 - (less >> 31));
+		at += step * (1 - is_negative((__s64)tgid - shared.mark.want[next].tgid));
 	}
 	return at;
 }

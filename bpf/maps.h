@@ -143,6 +143,19 @@ static __always_inline void *current_task(void)
 		below_;                                                                            \
 	})
 
+/*
+ * 1 or 0: whether a number is below 0. Without a branch, of which the verifier would follow both
+ * ways: Clang makes one of the shift with what comes before it, or with what comes after it. Not as
+ * a mask of -1 or 0, both of which Linux 6.16 and later follow.
+ */
+static __always_inline __u64 is_negative(__u64 word)
+{
+	barrier_var(word);
+	word >>= 63;
+	barrier_var(word);
+	return word;
+}
+
 /* This CPU's. */
 static __always_inline struct afs_stripe *stripe_here(void)
 {

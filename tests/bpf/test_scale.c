@@ -306,11 +306,18 @@ static void check_variant(const char *of, const struct watch_sink *sink, const s
 	bool counts = !(sink->what & ~(unsigned int)AFS_TRACE_ASKED);
 	struct err e = {};
 	struct watch *w;
+	struct run r;
 
 	opts.sink.put = put_nowhere;
 	if (watch_open_traced(&w, &opts, t, &e))
 		fail_msg("%s: %s", of, e.text);
 	check_verified(of, counts || !t->decoder ? VERIFIED_MAX : RECORDED_MAX);
+	/* What the kernel refuses is left out, and said. */
+	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(watch_finish(w, &r), 0);
+	if (run_note_find(&r.warnings, "objects"))
+		fail_msg("%s: %s", of, run_note_find(&r.warnings, "objects"));
+	run_fini(&r);
 	watch_free(w);
 }
 

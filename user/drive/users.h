@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 struct user {
-	const char *name;
+	char *name;
 	char *password;
 	const char *volume; /* NULL: not given */
 };

@@ -12,8 +12,8 @@
 /* RECORDED=USER: the name as users_read() has it. */
 static int replay_users_take(struct replay_cfg *cfg, unsigned int i, struct err *e)
 {
-	const char *name = cfg->users.user[i].name, *volume = cfg->users.user[i].volume;
-	char *as = strchr(name, '=');
+	const char *volume = cfg->users.user[i].volume;
+	char *name = cfg->users.user[i].name, *as = strchr(name, '=');
 
 	if (!as || as == name || !as[1])
 		return err_set(e, -EINVAL,
