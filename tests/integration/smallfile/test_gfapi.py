@@ -195,7 +195,7 @@ def test_every_mix_of_calls_on_every_kind_of_volume(scope: Scope, server: Gluste
 
     def load(volume: str) -> Done:
         line = ("load", server.url(volume), "--mix", "office", "--clients", "4")
-        return run(scope, *line, "--duration", "1")
+        return run(scope, *line, "--duration", "1", "--think", "0.02")
 
     before = unsettled()
     with ThreadPoolExecutor() as pool:
@@ -229,6 +229,7 @@ def test_clients_of_a_process_share_its_connections(
     """One to glusterd and one to the brick, however many clients there are."""
     seen = tmp_path / "seen"
     line = ("load", server.url("one"), "-n", "20", "-d", "1", "--ramp", "0", "--files", "2")
+    line += ("--think", "0.1")
     run(scope, *line, "--at", "0.5", f"ss -tnpH state established dst {server.host} > {seen}")
     ours = [line for line in seen.read_text().splitlines() if '"afpscope"' in line]
     assert len(ours) == 2, seen.read_text()
@@ -276,6 +277,7 @@ def test_a_killed_brick_is_an_error(scope: Scope, server: Gluster) -> None:
     kill = f"kill -9 {server.brick_pid('small')}"
     try:
         line = ("load", url, "-m", "office", "-n", "4", "--files", "4", "-d", "1", "--ramp", "0")
+        line += ("--think", "0.02")
         done = run(scope, *line, "--at", "0.5", kill, status=REFUSED)
         assert done.run
         assert done.run.saved["phases"][0]["metrics"]["errors"] > 0
