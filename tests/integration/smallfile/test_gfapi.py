@@ -18,6 +18,7 @@ import lacking
 import pytest
 from gluster import VOLUMES, Gluster
 from rights import held_by_load
+from scheduling import in_check
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from stopped import says_it_was_stopped
 from test_store_verbs import (
@@ -235,7 +236,7 @@ def test_clients_of_a_process_share_its_connections(
     assert len(ours) == 2, seen.read_text()
 
 
-@pytest.mark.parametrize("clients", [1, 4])
+@pytest.mark.parametrize("clients", in_check([1, 4], [4]))
 def test_a_generator_that_was_stopped_says_so(scope: Scope, server: Gluster, clients: int) -> None:
     """Nearly always in a call, which it cannot tell from a slow one by itself."""
     line = ["smallfile", "-n", str(clients), "-f", "300", "-l", "create,stat", "-d", "4"]
