@@ -136,7 +136,9 @@ def test_speedtest(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     walk(scope, tmp_path, scope.command(dbd, *work, tool="speedtest"))
 
 
-LOAD = ("-n", "2", "-d", "2", "--ramp=0", "--files=4", "--file-size=16K")
+# With pauses: what is printed of a load is the same of any number of actions.
+LOAD = ("-n", "2", "-d", "2", "--ramp=0", "--files=4", "--file-size=16K", "--think=0.02")
+WITHOUT_PAUSES = LOAD[:-1]  # of few requests nothing is concluded
 
 
 def test_load(scope: Scope, dbd: Server, tmp_path: Path) -> None:
@@ -177,14 +179,14 @@ def test_smallfile(scope: Scope, tmp_path: Path) -> None:
 
 
 def test_a_recording_of_afp(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    load = [str(scope.binary), "load", *scope.login(dbd), *LOAD, "--no-save"]
+    load = [str(scope.binary), "load", *scope.login(dbd), *WITHOUT_PAUSES, "--no-save"]
     loading = scope.start(load)
     walk(scope, tmp_path, scope.recorder(dbd, "-d", "4"))
     loading.finish().expect(OK)
 
 
 def test_a_diagnosis(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    load = [str(scope.binary), "load", *scope.login(dbd), *LOAD, "--no-save"]
+    load = [str(scope.binary), "load", *scope.login(dbd), *WITHOUT_PAUSES, "--no-save"]
     loading = scope.start(load)
     watch = [str(scope.binary), "doctor", *port_option(dbd), "-d", "3"]
     walk(scope, tmp_path, watch, FINDINGS, NOT_TOLD)
@@ -194,7 +196,7 @@ def test_a_diagnosis(scope: Scope, dbd: Server, tmp_path: Path) -> None:
 
 @pytest.mark.judges
 def test_a_recording_of_another_program(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    load = [str(scope.binary), "load", *scope.login(dbd), *LOAD, "--no-save"]
+    load = [str(scope.binary), "load", *scope.login(dbd), *WITHOUT_PAUSES, "--no-save"]
     loading = scope.start(load)
     walk(scope, tmp_path, scope.recorder(dbd, "--kind", "any", "-d", "4"))
     loading.finish().expect(OK)

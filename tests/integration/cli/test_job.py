@@ -19,7 +19,8 @@ from rxpeer import PerfServer, Ways
 from scheduling import in_check
 from scope import OK, REPO, USAGE, USERS, Scope, Server
 
-MIX = "[mix]\nname = mine\nfiles = 3\nfile_size = 4K\n[actions]\nlook = 1\nread = 2\n"
+MIX = "[mix]\nname = mine\nfiles = 3\nfile_size = 4K\nthink = 0.02\n[actions]\nlook = 1\nread = 2\n"
+PAUSES = ["--think", "0.02"]
 SHORT = ["--ramp", "0", "--no-probe", "--seed", "7"]
 LINES = {
     "load": ["-n", "2", "-d", "1", *SHORT],
@@ -33,8 +34,8 @@ LOADS = {
     "clients": ["-n", "0:1,1:3", "-d", "2", "--think", "uniform:0.1-0.2", *SHORT],
     "limits": ["-n", "2", "--rate", "50", "-d", "1", "--queue", "9", "--abort-on-slo",
                "--slo", "rate>=1,failed<=0.1%", "--slo", "p99<=5s", *SHORT],
-    "content": ["-n", "2", "-d", "1", "--verify", "--compressible", "30%", *SHORT],
-    "changes": ["-n", "2", "-d", "1", "--at", "0.5 echo 'a; b'", "--threads", "2", *SHORT],
+    "content": ["-n", "2", "-d", "1", "--verify", "--compressible", "30%", *PAUSES, *SHORT],
+    "changes": ["-n", "2", "-d", "1", "--at", "0.5 echo 'a; b'", "--threads", "2", *PAUSES, *SHORT],
 }  # fmt: skip
 
 
@@ -85,6 +86,7 @@ def test_a_run_at_a_server_is_repeated_by_its_file(
     monkeypatch.setenv("AFPSCOPE_PASSWORD", USERS["bench1"])
     url = f"afp://bench1@127.0.0.1:{sqlite.port}/vol1"
     line = LINES[command] if command != "lantest" else ["-f", "1", "-n", "1"]
+    line = [*line, *PAUSES] if command == "load" else line
     line = line if command != "speedtest" else line[1:]  # -D is for directories
     repeated(scope, tmp_path, [command, *line, "--watch", "off", url])
     assert USERS["bench1"] not in (tmp_path / "1" / "job.ini").read_text()
@@ -105,7 +107,17 @@ def test_the_load_of_a_job_file_is_put_on_each_server(scope: Scope, tmp_path: Pa
     places = {name: tmp_path / name for name in ("one", "two")}
     for place in places.values():
         place.mkdir()
-    line = ["load", *LINES["load"], "-m", "office", "--files", "3", str(tmp_path / "elsewhere")]
+    line = [
+        "load",
+        *LINES["load"],
+        "--think",
+        "0.02",
+        "-m",
+        "office",
+        "--files",
+        "3",
+        str(tmp_path / "elsewhere"),
+    ]
     shown = scope.execute([str(scope.binary), *line, "--show-job"]).expect(OK).out
     (tmp_path / "x.ini").write_text(shown)
     names = [f"{name}={place}" for name, place in places.items()]

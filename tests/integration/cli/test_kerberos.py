@@ -64,7 +64,9 @@ def test_clients_of_a_load_and_lantest_log_in_by_it(
 ) -> None:
     where = ["-h", "localhost", "-p", str(ticketed.port), "-s", "vol1", "-u", "bench1"]
     line = [str(scope.binary), "load", *where, "--uam", "kerberos", "--watch=off", "--no-probe"]
-    done = scope.execute([*line, "-n", "4", "-d", "1"], env=kdc.env, save=True).expect(OK)
+    done = scope.execute(
+        [*line, "-n", "4", "-d", "1", "--think", "0.02"], env=kdc.env, save=True
+    ).expect(OK)
     assert done.run.saved["server"]["uam"] == "Client Krb v2"
     line = [str(scope.binary), "lantest", *where, "--uam", "kerberos", "-n", "1", "-f", "2"]
     line += ["--watch=off"]

@@ -87,7 +87,9 @@ def test_a_refusal_says_which_name_the_server_offers(
 
 def test_record_labels_sessions_by_user_and_volume(scope: Scope, named: Server) -> None:
     for user, volume in zip((*USERS, USERS[0]), VOLUMES, strict=True):
-        inner = scope.command(named, *QUICK, user=user, password="secret1", volume=volume, uam=None)
+        login = {"user": user, "password": "secret1", "volume": volume, "uam": None}
+        work = ("--files", "3", "-l", "create,stat", "--watch=off", "--no-save")
+        inner = scope.command(named, *work, tool="smallfile", **login)
         run = scope.record(named, command=inner).finish().expect(OK).run
         assert run
         text = json.dumps(run.saved, ensure_ascii=False)

@@ -443,8 +443,8 @@ def test_a_cpu_quota_is_named_with_a_share_of_time(scope: Scope, served: Made) -
 
 def test_a_load_beside_another_session_agrees(scope: Scope, served: Made) -> None:
     with served() as site, Busy(AfpClient(site.port), 0.01):
-        login = ("--uam=cleartext", f"afp://bench1@127.0.0.1:{site.port}/vol1")
-        said = say(scope, None, "load", "-n", "3", "-d", "2", "--ramp=0", "--no-save", *login)
+        more = ("--think=0.01", "--uam=cleartext", f"afp://bench1@127.0.0.1:{site.port}/vol1")
+        said = say(scope, None, "load", "-n", "3", "-d", "2", "--ramp=0", "--no-save", *more)
     assert said.status == OK and "cross-checks agree" in said.words, said.screen
 
 

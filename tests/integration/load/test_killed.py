@@ -37,6 +37,7 @@ from wardens import (
 )
 
 MOST = 20  # "max connections"
+PAUSES = ("--think", "0.02")
 
 
 @pytest.fixture(params=in_check(["forky", "trixie"], ["forky"]))
@@ -103,9 +104,9 @@ def test_a_killed_load_leaves_nothing_in_a_directory(
 def test_the_warden_ends_with_the_command(scope: Scope, dbd: Server) -> None:
     """Also after ^C; and no signal to the warden ends it before."""
     for how in (None, signal.SIGINT):
-        running = start_load(scope, dbd, 2) if how else None
+        running = start_load(scope, dbd, 2, *PAUSES) if how else None
         if not running:
-            done_in = ("-n", "2", "--ramp", "0", "-d", "2", "--watch=off", "--no-save")
+            done_in = ("-n", "2", "--ramp", "0", "-d", "2", *PAUSES, "--watch=off", "--no-save")
             running = scope.start(scope.command(dbd, *done_in, tool="load"))
             wait_until(lambda r=running: bool(wardens(r)), 10, "the warden")
         (warden,) = wardens(running)
@@ -123,7 +124,7 @@ def test_the_warden_ends_with_the_command(scope: Scope, dbd: Server) -> None:
 @pytest.mark.parametrize("small", ["forky", "trixie"], indirect=True)
 def test_clean_ends_what_the_server_keeps(scope: Scope, small: Server) -> None:
     """The warden was killed as well, as with the whole machine."""
-    running = start_load(scope, small, MOST - 4)
+    running = start_load(scope, small, MOST - 4, *PAUSES)
     kill_with_warden(running)
     kept = len(small.sessions())
     assert kept > MOST - 4
@@ -159,7 +160,7 @@ def test_clean_waits_for_sessions_that_end_later(scope: Scope, small: Server) ->
 
 
 def test_clean_leaves_the_sessions_of_others(scope: Scope, small: Server) -> None:
-    running = start_load(scope, small, 5)
+    running = start_load(scope, small, 5, *PAUSES)
     living = start_load_beside(scope, small)
     other = AfpClient(small.port)
     kill_with_warden(running)
@@ -174,7 +175,7 @@ def test_clean_leaves_the_sessions_of_others(scope: Scope, small: Server) -> Non
 
 def start_load_beside(scope: Scope, server: Server) -> Running:
     before = len(server.sessions())
-    args = ("-n", "3", "--ramp", "0", "-d", "600", "--watch=off")
+    args = ("-n", "3", "--ramp", "0", "-d", "600", "--watch=off", *PAUSES)
     running = scope.start(scope.command(server, *args, tool="load"))
     wait_until(lambda: len(server.sessions()) == before + 5, 60, "more clients")
     wait_until(lambda: len(left_on(server)) == 2, 60, "the second directory")
@@ -183,7 +184,7 @@ def start_load_beside(scope: Scope, server: Server) -> Running:
 
 def test_sessions_end_after_the_second_interrupt(scope: Scope, small: Server) -> None:
     """A server that hangs, and goes on later."""
-    running = start_load(scope, small, 5)
+    running = start_load(scope, small, 5, *PAUSES)
     stopped = small.sessions()
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)

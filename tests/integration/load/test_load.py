@@ -41,7 +41,9 @@ from scope import (
 )
 
 MIXES = ("browse", "office", "batch-read", "batch-write", "metadata", "timemachine", "idle")
-SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K")
+# With pauses: what is counted and said is the same of any number of actions.
+PAUSES = ("--think", "0.02")
+SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K", *PAUSES)
 
 
 def load(scope: Scope, server: Server | None, *args: str, **options: Any) -> Done:
@@ -69,7 +71,7 @@ def test_an_interrupt_while_sessions_are_opened_has_a_reason(scope: Scope, sqlit
 @pytest.mark.parametrize("mix", MIXES)
 def test_both_sides_count_the_same(scope: Scope, sqlite: Server, mix: str) -> None:
     """The cross-checks hold the client's commands against the server's."""
-    files = () if mix in ("metadata", "idle") else SMALL[4:]
+    files = PAUSES if mix in ("metadata", "idle") else SMALL[4:]
     done = load(scope, sqlite, *SMALL[:4], *files, "-n", "3", "--mix", mix).expect(OK)
     phase = phase_of(done)
     assert done.run
@@ -103,7 +105,9 @@ def test_both_sides_count_requests_at_random_places(
 ) -> None:
     mix = tmp_path / "random.ini"
     mix.write_text(RANDOM)
-    done = load(scope, sqlite, *SMALL[:4], "-n", "2", "-m", str(mix), "--no-probe").expect(OK)
+    done = load(scope, sqlite, *SMALL[:4], "-n", "2", "-m", str(mix), "--no-probe", *PAUSES).expect(
+        OK
+    )
     phase = phase_of(done)
     assert done.run
     done.run.assert_trustworthy()
@@ -140,7 +144,16 @@ def test_the_server_in_time_adds_up_to_the_phase(scope: Scope, dbd: Server) -> N
 
 
 def test_a_change_that_fails_is_said(scope: Scope, tmp_path: Path) -> None:
-    line = ["-d", "2", "--ramp", "0", "--at", "0.2", f"echo seen; touch {tmp_path}/done; exit 3"]
+    line = [
+        "-d",
+        "2",
+        "--ramp",
+        "0",
+        *PAUSES,
+        "--at",
+        "0.2",
+        f"echo seen; touch {tmp_path}/done; exit 3",
+    ]
     command = [str(scope.binary), "load", str(tmp_path), *line]
     done = scope.execute(command, save=True).expect(OK)
     assert (tmp_path / "done").exists()
@@ -374,6 +387,7 @@ def test_a_killed_server_ends_the_run_and_what_was_measured_is_kept(
 def test_a_time_without_an_answer_is_said(scope: Scope, victim: Server) -> None:
     """With how many waited: on the screen, in the run, and to who reads it meanwhile."""
     mix = ["-n", "3", "-d", "7", "--ramp", "0", "--no-probe", "-m", "metadata", "--live=json"]
+    mix += PAUSES
     running = scope.start(scope.command(victim, *mix, tool="load"), save=True)
     running.wait_for('"second":2,')
     served = processes_of(victim)

@@ -50,6 +50,7 @@ def test_bytes_that_changed_are_found(
     """Behind the clients' back, in the file system."""
     at = (sqlite.vol1 if where == "server" else tmp_path, sqlite if where == "server" else None)
     args = ["--mix=timemachine", "--file-size=64K", "-d", "2", "--ramp=0", "-n", "2", "--verify"]
+    args += ["--think", "0.02"]
     mix = tmp_path / "look.ini"
     mix.write_text("[mix]\nfiles = 3\nfile_size = 64K\n[actions]\nlook = 1\n")
     if changed:
@@ -114,6 +115,8 @@ def test_both_sides_count_macs_saves_and_locks(
     mix = tmp_path / "mix.ini"
     mix.write_text(ACTIONS.format(shared, action))
     args = ["-d", "1", "--ramp=0", "-n", "4", f"--mix={mix}", *WAYS[how]]
+    if action != "lock" and "open" not in how:  # locks are to meet each other
+        args += ["--think", "0.02"]
     done = scope.execute(line(scope, sqlite, how, args), save=True, env=ENVIRONMENT).expect(OK)
     assert done.run
     assert not done.run.open_books()
@@ -145,6 +148,7 @@ def test_a_search_finds_the_file_in_all_directories(
     mix = tmp_path / "mix.ini"
     mix.write_text(ACTIONS.format("no", "search"))
     args = ["-d", "1", "--ramp=0", "-n", "2", "--directories=40", f"--mix={mix}"]
+    args += ["--think", "0.02"]
     done = scope.execute(scope.command(sqlite, *args, tool="load"), save=True).expect(OK)
     assert done.run and not done.run.open_books() and not done.run.losses()
     phase = phase_of(done)

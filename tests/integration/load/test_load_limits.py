@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 from netatalk import Server
 from scope import OK, REFUSED, SLOW, UNSURE, Scope, left_on
-from test_load import SMALL, load, phase_of
+from test_load import load, phase_of
+
+SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K")
 
 
 def test_limits(scope: Scope, tmp_path: Path) -> None:

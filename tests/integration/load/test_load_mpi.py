@@ -44,7 +44,9 @@ found = re.search(r"#define CLIENTS_OPENING_MAX (\d+)", (REPO / "user/drive/clie
 assert found
 OPENING_MAX = int(found[1])
 MANY_RANKS = OPENING_MAX + 4
-SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K")
+# What ranks agree on is the same of clients that pause.
+PAUSES = ("--think", "0.02")
+SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K", *PAUSES)
 
 
 # With one library in make check, with the other in make check-judges.
@@ -63,6 +65,8 @@ def processes(running: Running) -> dict[int, dict[int, int]]:
 
 def start(scope: Scope, flavour: str, where: Path, *args: str) -> Running:
     command = [str(scope.binary), "load", str(where), "-m", "metadata", "--ramp", "0", *args]
+    if "--rate" not in args:
+        command += PAUSES
     return scope.start(mpirun(flavour, command), save=True, env=ENVIRONMENT)
 
 
@@ -171,6 +175,7 @@ def test_not_more_sessions_are_opened_at_a_time_by_many_ranks(
     """The server's queue of new connections has no more room because the ranks are more."""
     with Doorkeeper(sqlite.port) as door:
         more = f"-p {door.port} -n {MANY_RANKS} -d 1 --ramp 0 --no-probe --files 1".split()
+        more += PAUSES
         line = scope.command(sqlite, *more, "--watch=off", tool="load")
         done = scope.execute(mpirun(flavour, line, MANY_RANKS), save=True, env=ENVIRONMENT)
     phase = phase_of(done.expect(OK))
@@ -180,7 +185,7 @@ def test_not_more_sessions_are_opened_at_a_time_by_many_ranks(
     assert not left_on(sqlite), done
 
 
-@pytest.mark.parametrize("how", [[], ["--rate", "40"]], ids=["closed", "open"])
+@pytest.mark.parametrize("how", [[*PAUSES], ["--rate", "40"]], ids=["closed", "open"])
 def test_logins_of_all_ranks_are_ours(
     scope: Scope, sqlite: Server, flavour: str, how: list[str]
 ) -> None:
@@ -338,7 +343,7 @@ def test_if_rank_0_is_killed_a_server_s_volume_is_cleaned(
     scope: Scope, sqlite: Server, tmp_path: Path, flavour: str
 ) -> None:
     """In a load that leaves no file open: a server keeps those of a client that is killed."""
-    args = ("-m", "metadata", "-n", "4", "-d", "60", "--ramp", "0", "--files", "0")
+    args = ("-m", "metadata", "-n", "4", "-d", "60", "--ramp", "0", "--files", "0", *PAUSES)
     command = scope.command(sqlite, *args, "-o", str(tmp_path / "run"), tool="load")
     running = scope.start(mpirun(flavour, command), save=True, env=ENVIRONMENT)
     ranks = wait_for_work(running, sqlite.vol1, 4)

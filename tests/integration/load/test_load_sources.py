@@ -18,7 +18,7 @@ from netatalk import Server
 from netns import cable, inside, ip, server_in, space
 from scope import FAILED, NO_SESSION, OK, USAGE, Done, Scope, left_on
 
-SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K")
+SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K", "--think", "0.02")
 
 
 def load(scope: Scope, server: Server | None, *args: str) -> Done:

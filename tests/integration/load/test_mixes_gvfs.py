@@ -69,6 +69,7 @@ def ours(scope: Scope, server: Server, folder: Path, action: str) -> str:
     mix = folder / f"{action}.ini"
     mix.write_text(MIX.format(files=MANY if action == "list" else 2, size=SIZE, action=action))
     args = ["-n", "1", "-d", "2", "--ramp=0", "--no-probe", "--watch=off", f"--mix={mix}"]
+    args += ["--think", "0.02"]
     done = scope.execute(scope.command(server, *args, tool="load"), save=True).expect(OK)
     assert done.run
     (phase,) = done.run.saved["phases"]

@@ -17,6 +17,7 @@ from offline import analysis, command
 from scope import FAILED, LOST, OK, PinnedServer, Scope, crash, left_on, wait_until
 
 INTERRUPTED = 130
+PAUSES = ("--think", "0.02")
 SHORT = ("-d", "1", "--ramp=0", "--files=5", "--pause", "0")
 
 
@@ -63,7 +64,7 @@ def test_the_job_of_a_sweep_repeats_it(scope: Scope, tmp_path: Path) -> None:
     there, first, again = tmp_path / "there", tmp_path / "first", tmp_path / "again"
     there.mkdir()
     line = ["-n", "1,3", "--order=up", "--refine=0", "--slo=p99=100s", "-m", "office"]
-    line += ["--at", '0.2 true "a ; b"', "--no-probe", str(there)]
+    line += ["--at", '0.2 true "a ; b"', "--no-probe", *PAUSES, str(there)]
     done = sweep(scope, first, *line)
     assert done.returncode == OK, done.stderr
     program = ("sweep", "--program", scope.binary)
@@ -93,7 +94,7 @@ def test_netatalk_is_swept_and_the_sweep_reported(
     scope: Scope, dbd: Server, tmp_path: Path, password: None
 ) -> None:
     out = tmp_path / "out"
-    done = sweep(scope, out, "--clients", "1,2,4", "-m", "office", url(dbd))
+    done = sweep(scope, out, "--clients", "1,2,4", "-m", "office", *PAUSES, url(dbd))
     assert done.returncode == OK, done.stdout + done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == ["1", "2", "4"]
     assert left_on(dbd) == []
@@ -113,7 +114,7 @@ def test_a_signal_leaves_no_files_on_the_server(
 ) -> None:
     out = tmp_path / "out"
     line = [*command(), "sweep", "--program", str(scope.binary), "-o", str(out), "--clients", "1,2",
-                         "-d", "60", "--files=5", url(dbd)]  # fmt: skip
+                         "-d", "60", "--files=5", *PAUSES, url(dbd)]  # fmt: skip
     child = scope.start(line)
     log = out / "001-1.txt"
     wait_until(lambda: bool(left_on(dbd)) or log.with_name("002-2.txt").exists(), 60, "a set")
@@ -130,7 +131,7 @@ def test_a_step_whose_server_is_restarted_is_marked_and_the_next_runs(
     out, begun = tmp_path / "out", tmp_path / "begun"
     begun.touch()
     line = [*command(), "sweep", "--program", str(scope.binary), "-o", str(out), "--order", "up",
-            "--clients", "1,2,3", *SHORT[2:], "-d", "4", "--watch=off",
+            "--clients", "1,2,3", *SHORT[2:], "-d", "4", "--watch=off", *PAUSES,
             "--at", f"0 echo >> {begun}", url(victim)]  # fmt: skip
     child = scope.start(line)
     wait_until(lambda: len(begun.read_text()) == 2, 60, "the work of the second step")

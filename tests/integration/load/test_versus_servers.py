@@ -38,6 +38,8 @@ LOAD = (
     "--files",
     "4",
     "--no-probe",
+    "--think",
+    "0.02",
 )
 
 

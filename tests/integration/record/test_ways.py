@@ -211,7 +211,7 @@ def test_a_diagnosis_of_what_may_carry_on_is_none_of_the_server(
 def test_a_load_rules_a_relay_out_only_where_it_would_be_seen(
     scope: Scope, dbd: Server, by_a_child: Child, watch: str
 ) -> None:
-    options = ["-n", "1", "-d", "1", "--files=5", f"--watch={watch}"]
+    options = ["-n", "1", "-d", "1", "--files=5", "--think=0.005", f"--watch={watch}"]
     line = client(scope, dbd, by_a_child.port, *options, tool="load")
     done = scope.execute(line, save=True)
     assert done.run
@@ -257,7 +257,9 @@ def test_what_a_server_does_not_use_is_no_way_on(scope: Scope, how: str, tmp_pat
     (tmp_path / "look.ini").write_text(LOOK)
     with known(log=False, before=(sys.executable, "-c", INHERIT, how)) as server:
         line = [str(scope.binary), "load", "--uam", "guest", "-n", "1", "-d", "1", "-m"]
-        done = scope.execute([*line, str(tmp_path / "look.ini"), server.url], save=True).expect(OK)
+        done = scope.execute(
+            [*line, str(tmp_path / "look.ini"), "--think=0.002", server.url], save=True
+        ).expect(OK)
     assert done.run and done.run.warning("way") == ""
     assert done.run.phases[0].requests()[34] > 100
 

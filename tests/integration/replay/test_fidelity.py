@@ -216,6 +216,7 @@ def test_each_command_is_sent_again(
 
 def test_a_load_makes_the_same_calls_again(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     load = ("--mix", "office", "--clients", "1", "--seed", "7", "-d", "1", "--ramp", "0")
+    load += ("--think", "0.004")
     trace = ("--no-probe", "--trace", "--replayable")
     recording = tmp_path / "recording"
     scope(dbd, *load, *trace, "-o", str(recording), tool="load").expect(OK)

@@ -162,7 +162,7 @@ def test_users_of_the_recording_log_in_as_others(scope: Scope, dbd: Server, tmp_
     """Those of a load by two users; one of them only; and what each made is removed."""
     users = tmp_path / "users"
     users.write_text("bench1,secret1\nbench2,secret1\n")
-    load = office(3, 7, 1, "--users", str(users))
+    load = office(3, 7, 1, "--think", "0.01", "--users", str(users))
     folder = str(recorded(scope, dbd, tmp_path / "recording", load))
     said = scope(None, "--dry-run", "--of-user", "bench2", folder, tool="replay").expect(OK).out
     assert ": 1 session," in said

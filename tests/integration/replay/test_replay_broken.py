@@ -267,6 +267,7 @@ def test_a_recording_may_begin_and_end_in_mid_session(
     scope: Scope, dbd: Server, tmp_path: Path
 ) -> None:
     args = ("--mix", "office", "-n", "3", "-d", "600", "--ramp=0", "--no-probe", "--watch=off")
+    args += ("--think", "0.01")
     running = scope.start(scope.command(dbd, *args, tool="load"))
     wait_until(lambda: bool([*dbd.vol1.glob("LanTest-*/*/*")]), 60, "its files")
     folder = tmp_path / "recording"

@@ -102,9 +102,11 @@ def test_clients_call_again_after_a_silence(scope: Scope) -> None:
     """With -d the load after an outage of the server is that before it."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(PerfServer(Ways())) for _ in range(2)]
+        # Some ms away: a peer in Python at full speed takes a CPU.
+        relays = [stack.enter_context(Relay(s.port, "--delay-us", "3000")) for s in servers]
         running = [
-            scope.start(line(scope, s.port, "-c", c, "-b", "300", "-n", "3", "-d", "25"))
-            for s, c in zip(servers, ("recv", "rpc"), strict=True)
+            scope.start(line(scope, relay.port, "-c", c, "-b", "300", "-n", "3", "-d", "25"))
+            for relay, c in zip(relays, ("recv", "rpc"), strict=True)
         ]
         for server in servers:
             wait_until(lambda s=server: len(s.served) > 30, 10, "calls")

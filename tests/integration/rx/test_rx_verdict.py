@@ -130,10 +130,11 @@ def test_stops_are_named_before_what_comes_of_them(
 ) -> None:
     """The socket fills meanwhile, which is no reason for a larger one. The judge is the clock."""
     saved = scope.folder / "doctor.json"
-    with Serving(scope) as server:
+    # Clients that are a millisecond away, and so leave the CPUs to others.
+    with Serving(scope) as server, Relay(server.port, "--delay-us", "1000") as far:
         pid = server.running.process.pid
         line = [str(scope.binary), "rx", "-c", "recv", "-n", "2", "-d", "6", "--watch=off"]
-        clients = scope.start([*line, "--no-save", f"127.0.0.1:{server.port}"])
+        clients = scope.start([*line, "--no-save", f"127.0.0.1:{far.port}"])
         line = [str(scope.binary), "doctor", "--pid", str(pid), "-d", "4", "--no-save"]
         doctor = scope.start([*line, f"--json={saved}"])
         doctor.wait_recording()
@@ -203,7 +204,10 @@ def test_a_relay_is_no_server_without_a_word(
     known = "no server of OpenAFS or rxperf by name"
     if name == "fileserver":
         known = "known by its name alone"
-    with Serving(scope) as server, Relay(server.port, program=program) as relay:
+    with (
+        Serving(scope) as server,
+        Relay(server.port, "--delay-us", "1000", program=program) as relay,
+    ):
         load = [str(scope.binary), "rx", "-c", test, "-b", "64000", "-d", "9", "--watch=off"]
         clients = scope.start([*load, f"127.0.0.1:{relay.port}"])
         wait_until(lambda: relay.clients() > 0, 20, "the first call")

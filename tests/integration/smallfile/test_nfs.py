@@ -212,6 +212,7 @@ def test_a_load_has_no_errors_and_leaves_nothing(
 ) -> None:
     place = url(server, version=version)
     line = ("load", place, "--mix", "office", "-n", "20", "-d", "2", "--ramp", "0")
+    line += ("--think", "0.1")
     done = run(scope, *line, "--files", "3")
     assert done.run and done.run.complete
     phase = done.run.saved["phases"][0]
@@ -305,6 +306,7 @@ def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Ganesha) -> 
 def test_a_killed_server_is_an_error(scope: Scope) -> None:
     with Ganesha("bookworm") as other:
         line = ("load", url(other), "-n", "2", "-d", "2", "--ramp", "0", "--files", "2")
+        line += ("--think", "0.02")
         done = run(scope, *line, "--at", f"0.5 kill -9 {other.pid}", status=6)
         assert "the connection is lost" in done.out + done.err
 

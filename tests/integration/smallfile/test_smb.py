@@ -216,6 +216,7 @@ def test_a_share_may_have_any_name(scope: Scope, server: Samba) -> None:
 
 def test_a_load_has_no_errors_and_leaves_nothing(scope: Scope, server: Samba) -> None:
     line = ("load", url(server), "--mix", "office", "-n", "20", "-d", "2", "--ramp", "0")
+    line += ("--think", "0.1")
     before = server.profiled()["count"]
     done = run(scope, *line, "--files", "3")
     assert done.run and done.run.complete
@@ -280,7 +281,7 @@ def test_a_load_of_ranks_has_the_servers_ledger(scope: Scope, server: Samba, fla
 
 def test_a_share_is_swept(scope: Scope, server: Samba, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ("-d", "1", "--ramp=0", "--files=3", "--pause", "0", "--clients", "1,2")
+    words = ("-d", "1", "--ramp=0", "--files=3", "--pause", "0", "--clients", "1,2", "--think=0.02")
     done = analysis("sweep", "--program", scope.binary, "-o", out, *words, url(server))
     assert done.returncode == OK, done.stderr
     made = json.loads((out / "sweep.json").read_text())
@@ -367,7 +368,7 @@ def test_what_cannot_be_removed_at_once_is_removed_later(scope: Scope) -> None:
     """As of a session that was lost: until the server has ended that, its files are open."""
     with Samba("bookworm", SMB_SHARE="guest ok = yes") as used:
         line = ("load", url(used), "--mix", "browse", "-n", "2", "-d", "1", "--ramp", "0")
-        line += ("--files", "3", "--no-probe")
+        line += ("--files", "3", "--no-probe", "--think", "0.02")
         for seconds in (5, 15, 45):  # a slow machine has not come to the removal before
             with kept_a_file(used, seconds):
                 done = run(scope, *line)
@@ -383,7 +384,7 @@ def test_what_cannot_be_removed_is_said_with_the_reason(scope: Scope) -> None:
     with Samba("bookworm", SMB_SHARE="guest ok = yes") as used:
         line = ("load", url(used), "--mix", "browse", "-n", "2", "-d", "1", "--ramp", "0")
         with kept_a_file(used, 300):
-            done = run(scope, *line, "--files", "3", "--no-probe")
+            done = run(scope, *line, "--files", "3", "--no-probe", "--think", "0.02")
         said = " ".join(done.err.split())
         assert "holds only test data (" in said and "afpscope clean" in said
         assert "Text file busy" in said, said
@@ -392,6 +393,7 @@ def test_what_cannot_be_removed_is_said_with_the_reason(scope: Scope) -> None:
 
 def test_a_killed_session_is_an_error(scope: Scope, server: Samba) -> None:
     line = ("load", url(server), "-n", "2", "-d", "60", "--ramp", "0", "--files", "2")
+    line += ("--think", "0.02")
     end = f'for p in $(pgrep -P {server.pid}); do ss -tnp | grep -q "pid=$p," && kill -9 $p; done'
     done = run(scope, *line, "--at", "0.5", end, status=6)
     assert "the connection is lost" in done.out + done.err
