@@ -62,7 +62,9 @@ def test_every_note_has_a_treatment() -> None:
 
 
 def test_every_column_has_a_treatment() -> None:
-    known = {*fields.COUNTS, *fields.TEXTS, *fields.AMOUNTS}
+    metrics = re.findall(r'X\([A-Z_0-9]+,\s+"(\w+)",', (TOP / "user/run/run.h").read_text())
+    assert len(metrics) > 20
+    known = {*fields.COUNTS, *fields.TEXTS, *fields.AMOUNTS, *metrics}
     found = set()
     for text in sources("user/report"):
         for head, more in COLUMN.findall(text):

@@ -133,6 +133,7 @@ class _Hide:
         self._words: set[str] = set()
         self._about: dict[str, str] = {}
         self._start = 0
+        self._metrics = self._own_metrics()
         self._meet()
         own = run.get("words") or (AFP_WORDS if run.get("kind", "afp") == "afp" else NO_WORDS)
         if not isinstance(own, dict):
@@ -348,6 +349,16 @@ class _Hide:
 
     # Tables
 
+    def _own_metrics(self) -> set[str]:
+        """Keys of the metrics that the run defines: columns of that name keep their numbers."""
+        rows = self._run.get("metrics")
+        found = (
+            [one.get("key") for one in rows if isinstance(one, dict)]
+            if isinstance(rows, list)
+            else []
+        )
+        return {key for key in found if isinstance(key, str)}
+
     def tables(self, value: Json) -> Json:
         sections = value.get("sections")
         return {
@@ -415,7 +426,9 @@ class _Hide:
         if how is How.PROCESS or (how in KINDS and how is not How.TITLE):
             made = self._treat(how, int(value) if _is_number(value) else text)
             return out | {"text": "" if made is None else str(made), "value": made}
-        counts = name in fields.COUNTS or re.fullmatch(fields.TEST_COLUMN, name)
+        counts = (
+            name in fields.COUNTS or name in self._metrics or re.fullmatch(fields.TEST_COLUMN, name)
+        )
         if _is_number(value) and (unit not in (None, "1") or counts or section == fields.METRICS):
             shown = text if _CELL.fullmatch(text) else "" if value is None else f"{value:g}"
             return out | {"text": shown, "value": value}
