@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from statistics import fmean
 
+from . import show
 from .errors import Failure, wrong_use
 from .saved.run import Run
 
@@ -57,7 +58,7 @@ def dashboard(runs: Sequence[Run], prs: Sequence[int]) -> str:
         for key, value in _values(run).items():
             of_key = entries.setdefault(key, {})
             of_key.pop(pr, None)
-            of_key[pr] = (run.started, value)
+            of_key[pr] = (show.second(run.started), value)
     lines = []
     for key, of_key in sorted(entries.items()):
         lines.append(f"{key}:")

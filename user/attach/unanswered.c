@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "host/proc/sleeping.h"
 #include "run/account.h"
 
 #include <errno.h>
@@ -59,13 +60,17 @@ static void take_running(void *user, const struct afs_record_requests *r,
 			 const struct afs_named *name)
 {
 	struct unanswered *u = user;
+	struct sleeping is = { 0 };
 
 	(void)name;
+	if (r->time_ns >= LEAST_NS && sleeping_read(&is, (pid_t)r->session, (pid_t)r->session))
+		is.naps = false;
 	if (account_is_request(r->command) &&
 	    VEC_PUSH(u->running, u->n,
 		     (struct run_service) { .pid = (pid_t)r->session,
 					    .account = (uint16_t)r->command,
 					    .column = column_of(r),
+					    .naps = is.naps,
 					    .age_ns = r->time_ns,
 					    .port = (uint16_t)r->port }))
 		u->failed = true;

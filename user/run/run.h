@@ -309,7 +309,8 @@ struct run_service {
 	bool before;      /* it began before the watch */
 	uint16_t account; /* its command; AFS_ACCOUNT_BETWEEN: not known */
 	uint8_t column;   /* enum account_column: what it waits for now */
-	bool pauses;      /* it waits for a time only: it sleeps, or polls no descriptor */
+	bool pauses;      /* it sleeps without a descriptor */
+	bool naps;        /* it waits for nothing but that some time passes */
 	char on[64];      /* the same in words, where more is known: "select on the CNID server" */
 	uint64_t age_ns;
 };

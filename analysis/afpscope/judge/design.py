@@ -38,9 +38,16 @@ class Command:
 _AB = Command("A", "B", "afpscope ab --restart")
 
 
+def _begins(*sides: Sequence[Run]) -> list[list[str]]:
+    """When they began: to the second if more is not known of all of them, as of older runs."""
+    exact = all("." in run.started for side in sides for run in side)
+    return [[run.started if exact else run.started[:19] for run in side] for side in sides]
+
+
 def _may_follow(first: Sequence[Run], then: Sequence[Run]) -> bool:
-    """Whether all of these may have begun after all of those; of old runs the second is known."""
-    return bool(first and then) and max(r.started for r in first) <= min(r.started for r in then)
+    """Whether all of these may have begun after all of those."""
+    before, after = _begins(first, then)
+    return bool(first and then) and max(before) <= min(after)
 
 
 def disorder(a: Sequence[Run], b: Sequence[Run], by: Command = _AB) -> str:
@@ -62,7 +69,7 @@ def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
     """
     if len(a) != len(b) or (len(a) > 1 and (_may_follow(a, b) or _may_follow(b, a))):
         return False
-    sides = (sorted(run.started for run in side) for side in (a, b))
+    sides = (sorted(side) for side in _begins(a, b))
     pairs = list(zip(*sides, strict=True))
     first = sum(x < y for x, y in pairs) - sum(x > y for x, y in pairs)
     balanced = abs(first) <= 1 + sum(x == y for x, y in pairs)

@@ -92,7 +92,7 @@ def test_a_bundle_of_samba(scope: Scope, users_map: str, tmp_path: Path) -> None
     addresses = {s["address"].rpartition(":")[2] for s in of["sessions"]}
     told.assert_has_none(
         {USER, OTHER, *SHARES, "Zwicky", "quoted", "ZZCLIENT", "zz-", "bench", "127.0.0.1",
-         "/inst", of["id"], of["started"][10:], str(run)},
+         "/inst", of["id"], of["started"][10:19], str(run)},
         {*addresses, pid, port, *(s["pid"] for s in of["sessions"])},
     )  # fmt: skip
 
@@ -144,7 +144,7 @@ def test_a_bundle_of_ganesha(scope: Scope, tmp_path: Path) -> None:
     told = bundled(scope, run, doctor=False)  # it does not judge this kind
     ports = {s["address"].rpartition(":")[2] for s in of["sessions"]}
     told.assert_has_none(
-        {"zz-", "Größe", "127.0.0.1", "/srv", "/inst", of["id"], of["started"][10:], str(run)},
+        {"zz-", "Größe", "127.0.0.1", "/srv", "/inst", of["id"], of["started"][10:19], str(run)},
         {5101, pid, port, mount, *ports, *(s["pid"] for s in of["sessions"])},
     )
 
@@ -185,7 +185,7 @@ def test_a_bundle_of_any_program(scope: Scope, tmp_path: Path) -> None:
     of = saved(run)
     assert {t["name"] for t in of["threads"]} >= {"zz Thread öä"}, of["threads"]
     told = bundled(scope, run, doctor=False)
-    names = {"zz", "Zwicky", "Größe", of["id"], of["started"][10:], str(run)}
+    names = {"zz", "Zwicky", "Größe", of["id"], of["started"][10:19], str(run)}
     told.assert_has_none(names, {it.pid})
 
 
@@ -207,7 +207,7 @@ def url_of(server: Server) -> list[str]:
 
 def secrets(of: dict[str, object], run: Path) -> set[str]:
     started = str(of["started"])
-    return {USER, "Zwicky", "zz-", *SHARES, "127.0.0.1", str(of["id"]), started[10:], str(run)}
+    return {USER, "Zwicky", "zz-", *SHARES, "127.0.0.1", str(of["id"]), started[10:19], str(run)}
 
 
 MIX = """

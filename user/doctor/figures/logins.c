@@ -77,29 +77,35 @@ static void add_login(struct logins *to, const struct measure *m, const struct r
 	to->pending += (double)(r->a.sum.begun - r->a.sum.answered);
 }
 
-/* The oldest that has no answer; one from before the watch has no user yet. *pauses: it sleeps. */
-static double oldest_ns(const struct measure *m, bool *pauses)
+/*
+ * The oldest that has no answer; one from before the watch has no user yet. *awake: the oldest that
+ * does not sleep, as PAM does for as long as FAIL_DELAY says before it refuses a password.
+ */
+static double oldest_ns(const struct measure *m, double *awake)
 {
-	*pauses = false;
+	double oldest = 0;
+
+	*awake = 0;
 	for (size_t i = 0; i < m->run->n_service; i++) {
 		const struct run_service *s = &m->run->service[i];
 
-		if (account_is_request(s->account) ? measure_is_login(s->account) : !*s->user) {
-			*pauses = s->pauses;
-			return (double)s->age_ns;
-		}
+		if (!(account_is_request(s->account) ? measure_is_login(s->account) : !*s->user))
+			continue;
+		oldest = fmax(oldest, (double)s->age_ns);
+		if (!s->naps)
+			*awake = fmax(*awake, (double)s->age_ns);
 	}
-	return 0;
+	return oldest;
 }
 
 /*
  * One that has no answer yet may be of a wrong password: slow logins are shown by others, or not,
  * unless all of it is too little to harm.
  */
-static void may_be_refused(struct measure *m, const struct logins *l, bool pauses)
+static void may_be_refused(struct measure *m, const struct logins *l, bool sleeps)
 {
 	const char *why =
-	    pauses ? "a login without an answer sleeps, as PAM does before it refuses one"
+	    sleeps ? "a login without an answer sleeps, as PAM does before it refuses one"
 		   : "a login has had no answer for less time than PAM takes to refuse one";
 	double most = fmin(l->ended_ns + l->pending_ns, l->all_ns);
 
@@ -112,16 +118,18 @@ static void may_be_refused(struct measure *m, const struct logins *l, bool pause
 void measure_logins(struct measure *m)
 {
 	struct logins l = { 0 };
-	bool pauses;
-	double oldest = oldest_ns(m, &pauses), mean, waits;
+	double awake, oldest = oldest_ns(m, &awake), mean, waits;
 
 	for (size_t i = 0; i < m->requests.n; i++)
 		if (measure_is_login(m->requests.request[i].number))
 			add_login(&l, m, &m->requests.request[i]);
 	l.ended = l.ended > l.refused ? l.ended - l.refused : 0;
-	/* The oldest is at least as old as their mean. */
-	if (l.pending > 0 && l.pending_ns / l.pending > oldest)
+	/* The oldest is at least as old as their mean; that all of them sleep has to be seen. */
+	if (l.pending > 0 && l.pending_ns / l.pending > oldest) {
+		if (awake > 0 || oldest <= 0)
+			awake = l.pending_ns / l.pending;
 		oldest = l.pending_ns / l.pending;
+	}
 	mean = l.ended > 0 ? l.ended_ns / l.ended : 0;
 	run_figure_set(m->out, RUN_FIGURE_LOGIN_REFUSED, l.refused);
 	run_figure_set(m->out, RUN_FIGURE_LOGIN_PENDING, l.pending);
@@ -131,12 +139,12 @@ void measure_logins(struct measure *m)
 	if (oldest > 0)
 		run_figure_set(m->out, RUN_FIGURE_LOGIN_OLDEST, oldest);
 	measure_share(m, RUN_FIGURE_LOGIN_LOAD, l.all_ns);
-	if (oldest >= LOGIN_SOME && (oldest < LOGIN_LATE || pauses) && mean < LOGIN_LONG) {
-		may_be_refused(m, &l, pauses);
+	if (oldest >= LOGIN_SOME && awake < LOGIN_LATE && mean < LOGIN_LONG) {
+		may_be_refused(m, &l, oldest >= LOGIN_LATE);
 		return;
 	}
-	if (l.ended > 0 || oldest > 0)
-		run_figure_set(m->out, RUN_FIGURE_LOGIN, mean > oldest ? mean : oldest);
+	if (l.ended > 0 || awake > 0)
+		run_figure_set(m->out, RUN_FIGURE_LOGIN, fmax(mean, awake));
 	waits = l.ended_ns + l.pending_ns;
 	measure_share(m, RUN_FIGURE_LOGIN_WAIT, waits < l.all_ns ? waits : l.all_ns);
 }

@@ -93,6 +93,9 @@ static void sleeping_take_list(struct sleeping *out, pid_t pid, const struct pro
 {
 	out->ready = true;
 	out->timed = w->ms ? (int)c->arg[w->time] >= 0 : c->arg[w->time] != 0;
+	/* Their number of descriptors. Of a call that goes on after a stop it is not known. */
+	if (c->nr != SYS_restart_syscall && w->list != LIST_EPOLL)
+		out->naps = out->timed && !c->arg[w->list == LIST_POLL];
 	if (w->list == LIST_POLL)
 		take_poll(out, pid, c);
 	else if (w->list == LIST_SELECT)
@@ -121,7 +124,7 @@ int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
 		return 0;
 	}
 	call = syscalls_call(c.nr);
-	out->timed = call.waits == AFS_WAITS_TIME;
+	out->naps = out->timed = call.waits == AFS_WAITS_TIME;
 	if (call.fd < AFS_FD_NONE)
 		add_fd(out, (int)c.arg[call.fd]);
 	return 0;

@@ -111,8 +111,8 @@ static void describe_wait(const struct look *l, struct run_service *r, const str
 
 	if (fd >= 0)
 		object = object_of_fd(l, r->pid, fd, who, sizeof(who));
-	r->pauses = is->nr >= 0 && fd < 0 && call.class == AFS_CLASS_WAIT &&
-		    call.waits != AFS_WAITS_LOCK;
+	r->pauses = is->nr >= 0 && fd < 0;
+	r->naps = is->naps;
 	/* Of all calls on a descriptor without bytes only those for locks sleep. */
 	if (call.class == AFS_CLASS_FD)
 		call.class = AFS_CLASS_LOCK;
@@ -154,8 +154,10 @@ static int inservice_add_request(struct look *l, pid_t pid, const struct sleepin
 				       .age_ns = (uint64_t)ms * NS_PER_MS };
 	sockets_text(more->address, sizeof(more->address), &l->client->remote);
 	describe_wait(l, more, is);
-	if (stopped)
+	if (stopped) {
 		more->column = ACCOUNT_STOPPED;
+		more->naps = false;
+	}
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is no harm, though it looks like it. Tests user/doctor/figures/waits.c, times.c, answers.c,
- * commands.c. */
+ * commands.c, logins.c. */
 #include "unit/measure_rig.h"
 
 /* Of 100 questions, which took 30 of 200 ms, 2 found a file that was new; it was synced for 4 ms.
@@ -147,6 +147,45 @@ static void a_volume_that_is_forbidden_is_not_broken(void **state)
 	}
 }
 
+/* However long PAM waits before it refuses a password (FAIL_DELAY), it sleeps meanwhile. One that
+ * waits for something else is slow, also beside an older one that sleeps. */
+static void an_old_login_that_sleeps_may_be_refused(void **state)
+{
+	struct run *r = of_command(LOGIN, 1);
+
+	(void)state;
+	r->phase[0]->ledger.n_results = 0;
+	r->has_service = true;
+	for (uint64_t i = 0; i < 8; i++) {
+		bool naps = i & 1, second = i & 2, is_known = !naps || second;
+		struct run_figures f = { 0 };
+		struct run_service *s = run_service(r);
+
+		assert_non_null(s);
+		r->n_service = 1;
+		r->service[0] = (struct run_service) { .pid = 7,
+						       .before = i & 4,
+						       .account = i & 4 ? AFS_ACCOUNT_BETWEEN
+									: LOGIN,
+						       .naps = naps,
+						       .age_ns = 9000u * (uint64_t)MS };
+		if (second) {
+			s = run_service(r);
+			assert_non_null(s);
+			*s = (struct run_service) { .pid = 8,
+						    .account = LOGIN,
+						    .age_ns = 5000u * (uint64_t)MS };
+		}
+		assert_int_equal(doctor_measure(&f, r), 0);
+		is(&f, RUN_FIGURE_LOGIN_OLDEST, 9000e6);
+		assert_int_equal(f.known[RUN_FIGURE_LOGIN], is_known);
+		if (is_known)
+			is(&f, RUN_FIGURE_LOGIN, naps ? 5000e6 : 9000e6);
+		assert_int_equal(!strstr(f.who[RUN_FIGURE_LOGIN], "as PAM does"), is_known);
+	}
+	done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +195,7 @@ int main(void)
 		cmocka_unit_test(a_stop_of_idle_sessions_harms_nobody),
 		cmocka_unit_test(a_pause_between_rare_requests_is_not_sure),
 		cmocka_unit_test(a_volume_that_is_forbidden_is_not_broken),
+		cmocka_unit_test(an_old_login_that_sleeps_may_be_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -457,31 +457,6 @@ static void a_login_that_goes_on_counts(void **state)
 	done(r);
 }
 
-/* However long PAM waits before it refuses a password (FAIL_DELAY), it sleeps meanwhile. */
-static void an_old_login_that_sleeps_may_be_refused(void **state)
-{
-	struct run *r = of_command(LOGIN, 1);
-	struct run_service *s = run_service(r);
-
-	(void)state;
-	r->phase[0]->ledger.n_results = 0;
-	assert_non_null(s);
-	*s = (struct run_service) { .pid = 7, .account = LOGIN, .column = ACCOUNT_OTHER };
-	r->has_service = true;
-	for (int sleeps = 0; sleeps < 2; sleeps++)
-		for (uint64_t age_s = 5; age_s < 100; age_s *= 4) {
-			struct run_figures f = { 0 };
-
-			s->age_ns = age_s * 1000 * MS;
-			s->pauses = sleeps;
-			assert_int_equal(doctor_measure(&f, r), 0);
-			is(&f, RUN_FIGURE_LOGIN_OLDEST, (double)s->age_ns);
-			assert_int_equal(f.known[RUN_FIGURE_LOGIN], !sleeps);
-			assert_int_equal(!strstr(f.who[RUN_FIGURE_LOGIN], "as PAM does"), !sleeps);
-		}
-	done(r);
-}
-
 /* A crash is told from a kill, and named; the share is of the sessions that there were. */
 static void ends_of_sessions_have_a_share_and_a_last_one(void **state)
 {
@@ -590,7 +565,6 @@ int main(void)
 		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),
 		cmocka_unit_test(questions_asked_again_have_a_share_of_the_work),
 		cmocka_unit_test(a_login_that_goes_on_counts),
-		cmocka_unit_test(an_old_login_that_sleeps_may_be_refused),
 		cmocka_unit_test(ends_of_sessions_have_a_share_and_a_last_one),
 		cmocka_unit_test(the_end_of_the_server_is_a_figure_with_its_time),
 	};

@@ -132,6 +132,7 @@ static void poll_names_its_list_and_whether_it_has_a_time(void **state)
 
 		assert_true(s.ready);
 		assert_int_equal(s.timed, timed);
+		assert_false(s.naps);
 		assert_int_equal(s.n_fds, 2);
 		assert_int_equal(s.fd[0], near[0]);
 		assert_int_equal(s.fd[1], other[0]);
@@ -145,7 +146,7 @@ static void poll_names_no_more_than_there_is_room_for(void **state)
 	(void)state;
 	assert_int_equal(s.n_fds, SLEEPING_FDS);
 	s = asleep(polls_nothing, NR_POLL, -1);
-	assert_true(s.ready && s.timed);
+	assert_true(s.ready && s.timed && s.naps);
 	assert_int_equal(s.n_fds, 0);
 	s = asleep(polls_finely, SYS_ppoll, -1);
 	assert_true(s.ready && s.timed);
@@ -199,14 +200,14 @@ static void select_names_all_of_its_sets(void **state)
 		s = asleep(timed ? selects_for_a_time : selects, NR_SELECT, SYS_pselect6);
 		assert_true(s.ready);
 		assert_int_equal(s.timed, timed);
-		assert_false(s.writes);
+		assert_false(s.naps || s.writes);
 		assert_int_equal(s.n_fds, 3);
 		assert_int_equal(s.fd[0], near[0]);
 		assert_int_equal(s.fd[1], other[0]);
 		assert_int_equal(s.fd[2], FAR);
 	}
 	s = asleep(selects_nothing, NR_SELECT, SYS_pselect6);
-	assert_true(s.ready && s.timed);
+	assert_true(s.ready && s.timed && s.naps);
 	assert_int_equal(s.n_fds, 0);
 }
 
@@ -242,6 +243,7 @@ static void epoll_names_its_own_descriptor(void **state)
 
 		assert_true(s.ready);
 		assert_int_equal(s.timed, timed);
+		assert_false(s.naps);
 		assert_int_equal(s.n_fds, 1);
 		assert_int_equal(s.fd[0], polled);
 	}
@@ -270,7 +272,7 @@ static void a_sleep_has_a_time_and_no_descriptor(void **state)
 	for (int clock = 0; clock < 2; clock++) {
 		s = asleep(clock ? naps_by_the_clock : naps,
 			   clock ? SYS_clock_nanosleep : SYS_nanosleep, -1);
-		assert_true(s.timed && !s.ready);
+		assert_true(s.timed && s.naps && !s.ready);
 		assert_int_equal(s.n_fds, 0);
 	}
 }
@@ -287,7 +289,7 @@ static void a_lock_has_neither(void **state)
 	struct sleeping s = asleep(waits_at_a_futex, SYS_futex, -1);
 
 	(void)state;
-	assert_false(s.timed || s.ready || s.running);
+	assert_false(s.timed || s.naps || s.ready || s.running);
 	assert_int_equal(s.n_fds, 0);
 }
 

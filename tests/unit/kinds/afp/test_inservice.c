@@ -192,7 +192,7 @@ static void what_a_session_waits_for_says_whether_it_serves(void **state)
 		assert_int_equal(r->column, ways[i].column);
 		check_words(r->on, ways[i].on, tree_port(&t.other));
 		assert_true(r->before);
-		assert_int_equal(r->pauses, ways[i].fn == session_naps);
+		assert_int_equal(r->naps, ways[i].fn == session_naps);
 		assert_int_equal(r->account, AFS_ACCOUNT_BETWEEN);
 		assert_memory_equal(r->address, "127.0.0.1:", 10);
 	}
