@@ -136,10 +136,21 @@ def seen(place: Path) -> dict[str, tuple[int, int, str]]:
     return found
 
 
+OTHERS = ("bcdf", "b", "more-0000000", "documents/bcdfgh.txt", "afpscope-replay-other/b")
+
+
 def put_others(place: Path) -> dict[str, tuple[int, int, str]]:
     """Files of others, some with names as a replay might choose; what is there then."""
-    for name in ("bcdf", "b", "more-0000000", "documents/bcdfgh.txt", "afpscope-replay-other/b"):
+    for name in OTHERS:
         path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"precious {name}")
     return seen(place)
+
+
+def take_others(place: Path) -> None:
+    """Removes them: who has the server next finds none."""
+    for name in OTHERS:
+        (place / name).unlink()
+        if (place / name).parent != place:
+            (place / name).parent.rmdir()

@@ -31,6 +31,7 @@ from replaying import (
     seen,
     summed,
     sums,
+    take_others,
 )
 from replayplaces import Place, directory, environment, nfs, of_server, smb
 from scope import INTERRUPTED, OK, Running, Scope, wait_until
@@ -104,6 +105,7 @@ def others(place: Place) -> Iterator[Callable[[], None]]:
 
     yield as_it_was
     as_it_was()
+    take_others(place.disk)
 
 
 def base(place: Place) -> Path | None:
