@@ -56,8 +56,12 @@ def look() -> tuple[list[str], dict[str, list[str]]]:
     sources = [f for d in ("user", "client", "bpf") for f in (TOP / d).rglob("*.[ch]")]
     files = sorted(str(f.relative_to(TOP)) for f in sources)
     of: dict[str, list[str]] = {f: [] for f in files if f.endswith(".c") or f.startswith("bpf/")}
+    # Sources only: pytest may have left what Python made of them.
     tests = [
-        t.relative_to(TOP) for d in FOLDERS for t in sorted((TOP / "tests" / d).rglob("test_*"))
+        t.relative_to(TOP)
+        for d in FOLDERS
+        for t in sorted((TOP / "tests" / d).rglob("test_*"))
+        if t.suffix in (".c", ".py")
     ]
     out = []
     for test in tests:

@@ -101,7 +101,7 @@ def test_runs_that_all_began_in_one_second_have_no_known_order(
     a, b = pairs(shelf, 8, 1.12)
     for place in (*a, *b):
         value = json.loads((place / "run.json").read_text())
-        value["started"] = "2026-11-21T10:00:00Z"
+        value["started"] = f"2026-11-21T10:00:00{'.9' if place in a else ''}Z"  # b: older
         (place / "run.json").write_text(json.dumps(value))
     done = execute("compare", *a, "--", *b)
     assert "all runs began in the same second, so that their order is not known" in done.err

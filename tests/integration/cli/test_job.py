@@ -107,17 +107,8 @@ def test_the_load_of_a_job_file_is_put_on_each_server(scope: Scope, tmp_path: Pa
     places = {name: tmp_path / name for name in ("one", "two")}
     for place in places.values():
         place.mkdir()
-    line = [
-        "load",
-        *LINES["load"],
-        "--think",
-        "0.02",
-        "-m",
-        "office",
-        "--files",
-        "3",
-        str(tmp_path / "elsewhere"),
-    ]
+    there = str(tmp_path / "elsewhere")
+    line = ["load", *LINES["load"], *PAUSES, "-m", "office", "--files", "3", there]
     shown = scope.execute([str(scope.binary), *line, "--show-job"]).expect(OK).out
     (tmp_path / "x.ini").write_text(shown)
     names = [f"{name}={place}" for name, place in places.items()]

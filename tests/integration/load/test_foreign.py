@@ -21,20 +21,7 @@ NO_OBJECT = -5018
 VIEWS = ("command", "session", "file")
 
 COMMANDS = {
-    "load": (
-        "-n",
-        "3",
-        "-d",
-        "2",
-        "--ramp",
-        "0",
-        "--files",
-        "4",
-        "--file-size",
-        "64K",
-        "--think",
-        "0.01",
-    ),
+    "load": ("-n", "3", "-d", "2", "--ramp=0", "--files=4", "--file-size=64K", "--think=0.01"),
     "smallfile": ("--threads", "2", "--files", "60", "--file-size", "4"),
 }
 

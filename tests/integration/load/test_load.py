@@ -144,16 +144,8 @@ def test_the_server_in_time_adds_up_to_the_phase(scope: Scope, dbd: Server) -> N
 
 
 def test_a_change_that_fails_is_said(scope: Scope, tmp_path: Path) -> None:
-    line = [
-        "-d",
-        "2",
-        "--ramp",
-        "0",
-        *PAUSES,
-        "--at",
-        "0.2",
-        f"echo seen; touch {tmp_path}/done; exit 3",
-    ]
+    said = f"echo seen; touch {tmp_path}/done; exit 3"
+    line = ["-d", "2", "--ramp", "0", *PAUSES, "--at", "0.2", said]
     command = [str(scope.binary), "load", str(tmp_path), *line]
     done = scope.execute(command, save=True).expect(OK)
     assert (tmp_path / "done").exists()

@@ -122,19 +122,8 @@ def test_a_bundle_of_ganesha(scope: Scope, tmp_path: Path) -> None:
             with Nfs(server.port, user=5101, machine="zz-machine") as nfs:
                 work3(nfs, folder, 5, 1000)
             url = f"nfs://127.0.0.1:{server.port}{inside}?mountport={server.mount_port}"
-            load = [
-                "load",
-                url,
-                "-n",
-                "2",
-                "-d",
-                "2",
-                "--think=0.02",
-                "--ramp=0",
-                "--no-save",
-                "--watch=off",
-            ]
-            scope.execute([str(scope.binary), *load]).expect(OK)
+            load = ["load", url, "-n", "2", "-d", "2", "--think=0.02", "--ramp=0", "--watch=off"]
+            scope.execute([str(scope.binary), *load, "--no-save"]).expect(OK)
             ended(running)
             pid, port, mount = server.pid, server.port, server.mount_port
     finally:

@@ -255,17 +255,8 @@ def test_a_load_by_either_link_finds_its_session(scope: Scope, alike: Alike, lin
     with inside(here):
         lantest(scope, url(server, f"[fe80::1%{link}]"))
         where = url(server, f"[fe80::1%25{link}]")
-        line = [
-            str(scope.binary),
-            "load",
-            "--uam=cleartext",
-            "-n",
-            "2",
-            "-d",
-            "1",
-            "--think=0.02",
-            where,
-        ]
+        options = ("--uam=cleartext", "-n", "2", "-d", "1", "--think=0.02")
+        line = [str(scope.binary), "load", *options, where]
         done = scope.execute(line, save=True).expect(OK)
     assert done.run and not done.run.open_books()
 

@@ -2,6 +2,7 @@
 /* Reads /proc/PID/task/TID/syscall, and in the process the lists that poll and select are given. */
 #include "host/proc/sleeping.h"
 
+#include "base/procstat.h"
 #include "bpf/calls.h"
 #include "host/proc/procfs.h"
 #include "host/proc/syscalls.h"
@@ -104,7 +105,14 @@ static void sleeping_take_list(struct sleeping *out, pid_t pid, const struct pro
 		add_fd(out, (int)c->arg[0]);
 }
 
-int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
+static bool sleeping_is_stopped(pid_t tid)
+{
+	struct procstat st;
+
+	return !procstat_read(&st, tid) && (st.state == 'T' || st.state == 't');
+}
+
+static int sleeping_read_call(struct sleeping *out, pid_t pid, pid_t tid)
 {
 	struct procfs_call c;
 	int r = procfs_thread_call(&c, pid, tid);
@@ -128,4 +136,13 @@ int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
 	if (call.fd < AFS_FD_NONE)
 		add_fd(out, (int)c.arg[call.fd]);
 	return 0;
+}
+
+int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
+{
+	int r = sleeping_read_call(out, pid, tid);
+
+	/* One that was stopped in its sleep is in that call still. */
+	out->naps = out->naps && !sleeping_is_stopped(tid);
+	return r;
 }

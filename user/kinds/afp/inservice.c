@@ -154,10 +154,8 @@ static int inservice_add_request(struct look *l, pid_t pid, const struct sleepin
 				       .age_ns = (uint64_t)ms * NS_PER_MS };
 	sockets_text(more->address, sizeof(more->address), &l->client->remote);
 	describe_wait(l, more, is);
-	if (stopped) {
+	if (stopped)
 		more->column = ACCOUNT_STOPPED;
-		more->naps = false;
-	}
 	return 0;
 }
 

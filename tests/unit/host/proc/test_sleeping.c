@@ -277,6 +277,22 @@ static void a_sleep_has_a_time_and_no_descriptor(void **state)
 	}
 }
 
+static void one_that_is_stopped_does_not_nap(void **state)
+{
+	pid_t pid = sleeper(naps);
+	struct sleeping s;
+
+	(void)state;
+	wait_until(is_in(pid, &s, SYS_nanosleep, -1));
+	assert_true(s.naps);
+	kill(pid, SIGSTOP);
+	wait_until(wait_state(pid) == 'T');
+	assert_int_equal(sleeping_read(&s, pid, pid), 0);
+	assert_false(s.naps);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void waits_at_a_futex(void)
 {
 	uint32_t word = 1;
@@ -349,6 +365,7 @@ int main(void)
 		cmocka_unit_test(select_names_all_of_its_sets),
 		cmocka_unit_test(epoll_names_its_own_descriptor),
 		cmocka_unit_test(a_sleep_has_a_time_and_no_descriptor),
+		cmocka_unit_test(one_that_is_stopped_does_not_nap),
 		cmocka_unit_test(a_lock_has_neither),
 		cmocka_unit_test(who_computes_runs),
 		cmocka_unit_test(what_is_above_a_descriptor_is_none_of_it),
