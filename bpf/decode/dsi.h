@@ -341,9 +341,12 @@ static __always_inline void frame_capture(const struct afs_thread *t, const stru
 			n, now);
 }
 
-/* A request was answered. Before it ends: which volume it opened. */
-static __always_inline void dsi_answered(struct afs_stripe *stripe, struct afs_thread *t,
-					 struct afs_stream *s, __u64 now)
+/*
+ * A request was answered. Before it ends: which volume it opened. A function of its own, as what it
+ * needs of the stack is not needed while bytes are copied: see follow.h.
+ */
+static __noinline void dsi_answered(struct afs_stripe *stripe, struct afs_thread *t,
+				    struct afs_stream *s, __u64 now)
 {
 	const struct afs_flow *f = &s->flow[FROM_SERVER];
 
