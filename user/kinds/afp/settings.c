@@ -136,7 +136,7 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	procfs_inside(root, sizeof(root), pid, "");
 	if (filesystem_stat(&st, root, s->conf))
 		return;
-	if (out->known && out->conf.n_files == 1 &&
+	if (out->known && out->conf.n_files == 1 && out->inode == (uint64_t)st.st_ino &&
 	    !memcmp(&out->time, &st.st_ctim, sizeof(st.st_ctim)) &&
 	    out->len == (uint64_t)st.st_size)
 		return;
@@ -146,6 +146,7 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	out->known = !afpconf_read(&out->conf, root, s->conf, afpconf_follows(pid), NULL);
 	out->time = st.st_ctim;
 	out->len = (uint64_t)st.st_size;
+	out->inode = (uint64_t)st.st_ino;
 }
 
 void settings_fini(struct settings *s)

@@ -46,7 +46,7 @@ void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 struct settings {
 	bool known;           /* its configuration was read */
 	struct timespec time; /* of the last change of the file, or of what is kept of it */
-	uint64_t len;
+	uint64_t len, inode;
 	struct afpconf conf; /* a partial one where something in it cannot be read */
 	unsigned int version;
 };
