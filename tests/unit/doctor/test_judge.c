@@ -293,7 +293,7 @@ static void a_cache_that_is_too_small_comes_before_the_folders_that_it_lists(voi
 	for (size_t i = 0; i < d.n_found; i++)
 		assert_string_not_equal(d.found[i].rule->key, "huge-folder");
 	diagnosis_fini(&d);
-	lists_a_lot(&f, 0.1);
+	lists_a_lot(&f, 0.05);
 	assert_int_equal(doctor_judge(&d, &f), 0);
 	assert_string_equal(d.found[0].rule->key, "huge-folder");
 	assert_true(d.found[0].sure);
@@ -324,9 +324,9 @@ static void slow_lists_have_a_cause_at_every_dose(void **state)
 			for (size_t k = 0; k < d.n_found; k++) {
 				n += !strcmp(d.found[k].rule->key, "huge-folder") ||
 				     !strcmp(d.found[k].rule->key, "dircache");
-				assert_false(d.found[k].sure && percent > 30 && asked[i] < 1000);
+				assert_false(d.found[k].sure && percent > 10 && asked[i] < 1000);
 			}
-			assert_true(n == 1 || (n == 2 && percent <= 30));
+			assert_true(n == 1 || (n == 2 && percent <= 10));
 			diagnosis_fini(&d);
 		}
 }

@@ -157,7 +157,7 @@ static void one_figure_that_speaks_against_it_rules_a_cause_out(void **state)
 	each(is_ruled_out_by_one);
 }
 
-/* The sessions' questions are not seen, as with cnid scheme = sqlite. */
+/* What sessions asked before is not known, as where their settings may have been changed. */
 static void a_harm_that_is_not_measured_is_at_most_what_it_is_part_of(void **state)
 {
 	struct run_figures f = healthy(&kind_afp.is);
@@ -167,7 +167,7 @@ static void a_harm_that_is_not_measured_is_at_most_what_it_is_part_of(void **sta
 	(void)state;
 	f.known[RUN_FIGURE_ASKED] = f.known[RUN_FIGURE_ASKED_AGAIN] = false;
 	f.known[RUN_FIGURE_ASKED_TIME] = false;
-	run_figure_set(&f, RUN_FIGURE_CNID, 0.04);
+	run_figure_set(&f, RUN_FIGURE_ASKED_MOST, 0.04);
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_HEALTHY);
 	assert_true(has_rule(d.out, d.n_out, "dircache"));

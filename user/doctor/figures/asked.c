@@ -60,7 +60,13 @@ static uint64_t needed(const struct asked *a, uint64_t size)
 	return 1ull << i > 2 * size ? 1ull << i : 2 * size;
 }
 
-void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, double work_ns)
+static void none_forgotten(struct run_figures *out)
+{
+	run_figure_set(out, RUN_FIGURE_ASKED_AGAIN, 0);
+	run_figure_set(out, RUN_FIGURE_ASKED_TIME, 0);
+}
+
+void doctor_asked(struct run_figures *out, const struct run *r, const struct asked_seen *seen)
 {
 	uint64_t size = r->limit.cached ? r->limit.cached : DIRCACHE_DEFAULT;
 	struct asked a = { .long_ago = bucket_of(LONG_AGO(size)) };
@@ -70,9 +76,14 @@ void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, 
 		asked_add(&a, &r->session[i], out);
 	if (r->limit.cached_key)
 		run_name_set(out, RUN_NAME_CACHE_KEY, "%s", r->limit.cached_key);
-	if (!r->has_asking && !a.n)
+	if (!r->has_asking && !a.n) {
+		if (!r->limit.changed && seen->n < (double)LONG_AGO(size))
+			none_forgotten(out);
 		return;
+	}
 	run_figure_set(out, RUN_FIGURE_ASKED, (double)a.n);
+	if (out->known[RUN_FIGURE_CNID])
+		run_figure_set(out, RUN_FIGURE_ASKED_MOST, out->value[RUN_FIGURE_CNID]);
 	/* Of a cache of any size. */
 	if (r->limit.changed) {
 		run_figure_who(out, RUN_FIGURE_ASKED_AGAIN,
@@ -80,8 +91,8 @@ void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, 
 		return;
 	}
 	run_figure_set(out, RUN_FIGURE_ASKED_AGAIN, a.n ? (double)sum(&a) / (double)a.n : 0);
-	run_figure_share(out, RUN_FIGURE_ASKED_TIME, cnid_ns * out->value[RUN_FIGURE_ASKED_AGAIN],
-			 work_ns);
+	run_figure_share(out, RUN_FIGURE_ASKED_TIME,
+			 seen->cnid_ns * out->value[RUN_FIGURE_ASKED_AGAIN], seen->work_ns);
 	if (r->limit.cached)
 		run_figure_set(out, RUN_FIGURE_DIRCACHE, (double)r->limit.cached);
 	if (!sum(&a))

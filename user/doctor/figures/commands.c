@@ -40,7 +40,7 @@ static double inside_disk_ns(const struct measure *m)
 static void look_behind(struct measure *m)
 {
 	const struct ledger *l = &m->view.all;
-	double ns = 0, writes = 0, most = 0, asked = 0, part;
+	double ns = 0, writes = 0, most = 0, part;
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < l->n_parts; i++) {
@@ -51,7 +51,7 @@ static void look_behind(struct measure *m)
 		if (p->role == AFS_ROLE_SERVER &&
 		    (p->object == AFS_OBJECT_BACKEND || p->object == AFS_OBJECT_CNIDDB)) {
 			ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
-			asked += asked_by(p);
+			m->asked += asked_by(p);
 		}
 		if (p->object != AFS_OBJECT_CNIDDB || p->class != AFS_CLASS_WRITE)
 			continue;
@@ -61,7 +61,7 @@ static void look_behind(struct measure *m)
 				       account_name(p->account, name));
 		most = (double)p->part.calls > most ? (double)p->part.calls : most;
 	}
-	part = asked > writes ? writes / asked : 1;
+	part = m->asked > writes ? writes / m->asked : 1;
 	measure_share_of_work(m, RUN_FIGURE_BEHIND,
 			      writes > 0 ? fmin(ns, ns * part + inside_disk_ns(m)) : 0);
 	measure_per_second(m, RUN_FIGURE_CNID_WRITES, writes);

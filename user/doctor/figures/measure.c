@@ -103,6 +103,15 @@ static void look_network(struct measure *m)
 		network_share(m, RUN_FIGURE_ACKS_WAIT, acks, all, ACKS_WAIT_HARM);
 }
 
+static void look_asked(struct measure *m)
+{
+	const struct asked_seen seen = { .n = m->asked,
+					 .cnid_ns = measure_column(m, ACCOUNT_CNID),
+					 .work_ns = m->work_ns };
+
+	doctor_asked(m->out, m->run, &seen);
+}
+
 static int measure_requests(struct measure *m)
 {
 	int e = requests_init(&m->requests, &m->view.all);
@@ -120,7 +129,7 @@ static int measure_requests(struct measure *m)
 	doctor_sessions(m->out, m->run, m->ns);
 	doctor_clients(m->out, m->run);
 	look_network(m);
-	doctor_asked(m->out, m->run, measure_column(m, ACCOUNT_CNID), m->work_ns);
+	look_asked(m);
 	requests_fini(&m->requests);
 	return 0;
 }

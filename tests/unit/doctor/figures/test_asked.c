@@ -35,9 +35,11 @@ static struct run_session *add(struct run *r, uint32_t n, uint32_t again, uint32
 /* CNID is a fifth of the requests' own time. */
 static struct run_figures measured(struct run *r)
 {
+	const struct asked_seen seen = { .n = 600, .cnid_ns = 2e9, .work_ns = 10e9 };
 	struct run_figures f = { 0 };
 
-	doctor_asked(&f, r, 2e9, 10e9);
+	run_figure_set(&f, RUN_FIGURE_CNID, 0.15);
+	doctor_asked(&f, r, &seen);
 	run_fini(r);
 	return f;
 }
@@ -78,6 +80,7 @@ static void what_was_asked_long_ago_was_forgotten(void **state)
 	most->user = strdup("mori");
 	f = measured(&r);
 	is(&f, RUN_FIGURE_ASKED, 10000);
+	is(&f, RUN_FIGURE_ASKED_MOST, 0.15);
 	is(&f, RUN_FIGURE_ASKED_AGAIN, 0.5);
 	is(&f, RUN_FIGURE_ASKED_TIME, 0.1);
 	is(&f, RUN_FIGURE_DIRCACHE, 1024);
@@ -148,6 +151,19 @@ static void questions_that_were_not_counted_are_not_known(void **state)
 	add(&r, 0, 0, 1);
 	f = measured(&r);
 	assert_false(f.known[RUN_FIGURE_ASKED] || f.known[RUN_FIGURE_ASKED_AGAIN]);
+	/* What a cache saves is not in the time of a CNID server either. */
+	assert_false(f.known[RUN_FIGURE_ASKED_MOST]);
+	/* 600 are no round through such a cache, if the server has it. */
+	r = run_with(2048);
+	r.has_asking = false;
+	f = measured(&r);
+	is(&f, RUN_FIGURE_ASKED_AGAIN, 0);
+	is(&f, RUN_FIGURE_ASKED_TIME, 0);
+	r = run_with(2048);
+	r.has_asking = false;
+	r.limit.changed = true;
+	f = measured(&r);
+	assert_false(f.known[RUN_FIGURE_ASKED_AGAIN] || f.known[RUN_FIGURE_ASKED_TIME]);
 	/* None is none. */
 	r = run_with(1024);
 	add(&r, 0, 0, 1);
