@@ -63,7 +63,10 @@ def dead(slowfs: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterat
     ):
         client.ask()
         os.kill(daemon.pid, signal.SIGSTOP)
-        yield server
+        try:
+            yield server
+        finally:  # the server may read a file of its own when it ends
+            os.kill(daemon.pid, signal.SIGCONT)
 
 
 def left(session: int) -> list[int]:
