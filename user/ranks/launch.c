@@ -93,6 +93,16 @@ static const struct mpi_plugin *launch_begin(struct launch_told *t, int fd)
 }
 
 /*
+ * Only in an exit handler MPICH 4.2 tells its launcher that a rank has ended well; else that kills
+ * the others. This one was there before MPI's, and so is the last: the rest is the child's.
+ */
+static void launch_leave(int code, void *unused)
+{
+	(void)unused;
+	_exit(code);
+}
+
+/*
  * The child's code is this process's in rank 0 only: launchers end the job when any process has
  * another than 0, and rank 0 knows how the others have fared.
  */
@@ -101,7 +111,7 @@ static _Noreturn void stand_by(pid_t child, int fd)
 	struct launch_told told = { 0 };
 	struct courier_opts o = { .child = child, .fd = fd };
 	bool first = launch_speaks();
-	int status, failed;
+	int status, failed, code;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -109,13 +119,16 @@ static _Noreturn void stand_by(pid_t child, int fd)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	on_exit(launch_leave, NULL);
 	o.mpi = launch_begin(&told, fd);
 	o.rank = told.rank;
 	o.size = told.size;
 	status = courier_run(&o, &failed);
-	if (o.mpi && !failed)
-		o.mpi->end();
-	_exit(!first ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	code = !first ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (!o.mpi || failed)
+		_exit(code);
+	o.mpi->end();
+	exit(code);
 }
 
 /* ---- its child ---- */
