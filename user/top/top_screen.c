@@ -136,6 +136,9 @@ int top_screen_key(struct top_screen *s)
 	code = getch();
 	if (code == ERR)
 		return TOP_KEY_NONE;
+	/* Terminals differ in what they keep of the old screen: all of it is written anew. */
+	if (code == KEY_RESIZE)
+		clearok(curscr, true);
 	if (code > KEY_F0 && code <= KEY_F(12))
 		return TOP_KEY_F + code - KEY_F0;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
