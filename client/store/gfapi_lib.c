@@ -119,6 +119,13 @@ static int gfapi_lib_refused(const struct gfapi_url *u, int code, struct err *e)
 		    "lists what it has), or what libgfapi loads is missing here (Debian package "
 		    "glusterfs-common)",
 		    u->host, u->volume);
+	/* Of GlusterFS 11 it says that memory is short. */
+	if (code == ENOMEM)
+		return err_set(
+		    e, -ENOENT,
+		    "GlusterFS server %s has no volume %s (\"gluster volume list\" there "
+		    "lists what it has), or memory is short here: libgfapi says the same of both",
+		    u->host, u->volume);
 	return err_set(
 	    e, -code,
 	    "cannot use volume %s of GlusterFS server %s:%d: %s. Does glusterd run there, "
