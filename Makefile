@@ -245,7 +245,7 @@ $(BUILD)/tests/fuzz/fuzz_stream: TEST_LDFLAGS = -Wl,--wrap=recv,--wrap=recvmsg,-
 $(BUILD)/tests/fuzz/fuzz_replay: TEST_LDFLAGS = -Wl,--wrap=store_afp_result
 $(BUILD)/tests/fuzz/fuzz_rx_endpoint: TEST_LDFLAGS = -Wl,--wrap=recvmmsg,--wrap=sendmmsg,--wrap=sendto
 
-$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
+$(FUZZERS): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -I tests -fsanitize=fuzzer $(UNTRACED) -o $@ $^ $(TEST_LDFLAGS) $(LIBS)

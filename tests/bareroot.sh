@@ -49,10 +49,14 @@ bare_unmount() { # ROOT
     fi
 }
 
-# A program in $root, with an environment of its own. Each VARIABLE=VALUE is added to that.
+# A program in $root, with an environment of its own. Each VARIABLE=VALUE is added to that. $root is
+# its root as on a machine of its own: in a chroot the kernel makes no user namespaces.
 # shellcheck disable=SC2154 # root
 bare_run() { # HOME [VARIABLE=VALUE...] PROGRAM [ARGUMENT...]
-    chroot "$root" env -i HOME="$1" TERM=dumb LANG=C.UTF-8 AFPSCOPE_PASSWORD=secret1 \
+    # shellcheck disable=SC2016 # expanded by that shell
+    unshare --mount sh -c 'mount --rbind "$0" "$0" && cd "$0" && pivot_root . mnt &&
+        umount -l /mnt && exec "$@"' "$root" \
+        env -i HOME="$1" TERM=dumb LANG=C.UTF-8 AFPSCOPE_PASSWORD=secret1 \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:2}" < /dev/null
 }
 

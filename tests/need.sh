@@ -124,13 +124,26 @@ unpacked() { # NAME PACKAGES...: the folder of the cache in which they are
     echo "$at"
 }
 
-forwarders_path() {
-    local lib libs=() # of haproxy, by release
-    for lib in liblua5.3-0 liblua5.4-0 libopentracing-c-wrapper0 libopentracing1; do
-        if (candidate "$lib") > /dev/null 2>&1; then libs+=("$lib"); fi
+# Of these, those that this release has.
+there_are() { # PACKAGES...
+    local each
+    for each in "$@"; do
+        if (candidate "$each") > /dev/null 2>&1; then echo "$each"; fi
     done
+}
+
+forwarders_path() {
+    local libs # of haproxy and sshd
+    mapfile -t libs < <(there_are liblua5.3-0 liblua5.4-0 libjemalloc2 libopentracing-c-wrapper0 \
+        libopentracing-c-wrapper0t64 libopentracing1 libwtmpdb0)
     unpacked forwarders haproxy "${libs[@]}" nginx libnginx-mod-stream redir xinetd \
         openssh-server docker.io
+}
+
+prometheus_path() {
+    local tool
+    mapfile -t tool < <(there_are promtool)
+    unpacked prometheus prometheus "${tool[@]}"
 }
 
 kerberos_path() { unpacked kerberos krb5-kdc krb5-admin-server; }
@@ -273,7 +286,7 @@ for group in "$@"; do
             openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
         list+=(ccache libcmocka-dev clang "$(clang_rt)" shellcheck zsh fish tshark
-            babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist python3-yaml
+            babeltrace2 bpftrace strace curl git python3 python3-pytest python3-pytest-xdist python3-yaml
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db musl-tools
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables
             gvfs-backends libglib2.0-bin 'dbus-daemon|dbus'
@@ -306,7 +319,7 @@ for group in "$@"; do
         exit ;;
     --prometheus)
         [ $# = 1 ] || die "--prometheus stands alone"
-        echo "$(unpacked prometheus prometheus)/usr/bin"
+        echo "$(prometheus_path)/usr/bin"
         exit ;;
     --forwarders)
         [ $# = 1 ] || die "--forwarders stands alone"
@@ -347,7 +360,7 @@ need "${list[@]}"
 for group in "$@"; do
     case $group in
     check)
-        { ruff_path; clang_format_path; unpacked prometheus prometheus; forwarders_path; kerberos_path; } > /dev/null ;;
+        { ruff_path; clang_format_path; prometheus_path; forwarders_path; kerberos_path; } > /dev/null ;;
     python) python_path > /dev/null ;;
     esac
 done

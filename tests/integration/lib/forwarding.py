@@ -77,7 +77,10 @@ StrictModes no
 UsePAM no
 PermitRootLogin yes
 PidFile none
+{parts}
 """
+# What newer releases of sshd start, which is not where they were built for.
+SSHD_PARTS = {"sshd-session": "SshdSessionPath", "sshd-auth": "SshdAuthPath"}
 
 
 def program(name: str) -> str:
@@ -173,7 +176,10 @@ def _ssh(port: int, server: int, tmp: Path) -> list[Command]:
     """sshd as well: two programs in a row."""
     key, sshd = tmp / "key", free_port()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    conf = _written(tmp, SSHD, sshd=sshd)
+    programs = unpacked("forwarders") / "usr/lib/openssh"
+    parts = ((option, programs / name) for name, option in SSHD_PARTS.items())
+    there = "\n".join(f"{option} {part}" for option, part in parts if part.exists())
+    conf = _written(tmp, SSHD, sshd=sshd, parts=there)
     users = tmp / "passwd"
     users.write_text(Path("/etc/passwd").read_text() + "sshd:x:65533:65534::/run/sshd:/bin/false\n")
     script = f"mount --bind {users} /etc/passwd && mkdir -p /run/sshd && exec "

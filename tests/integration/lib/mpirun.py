@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # from Open MPI 5 on
 }
 RANKS = 4
 AGENT = """#!/bin/sh
@@ -42,6 +44,12 @@ def plugin(scope: Scope, flavour: str) -> str:
 
 def mpirun(flavour: str, command: list[str], ranks: int = RANKS) -> list[str]:
     return [f"mpirun.{flavour}", "-n", str(ranks), *command, "--mpi"]
+
+
+def unlike(command: list[str], *options: str) -> list[str]:
+    """The command, with these options as well in each rank but the first."""
+    more = f'[ "${{OMPI_COMM_WORLD_RANK-$PMI_RANK}}" = 0 ] || set -- "$@" {shlex.join(options)}'
+    return ["sh", "-c", f'{more}; exec "$@"', "sh", *command]
 
 
 @contextlib.contextmanager
@@ -69,7 +77,12 @@ def over_hosts(flavour: str, folder: Path, names: list[str], ranks: int) -> list
         slots = ",".join(f"{name}:{ranks // len(names)}" for name in names)
         how = ["--mca", "plm_rsh_agent", str(agent), "-H", slots]
         how += ["--mca", "btl", "tcp,self", "--mca", "plm_rsh_no_tree_spawn", "1"]
-    return ["sh", str(agent), names[0], f"mpirun.{flavour}", *how, "-n", str(ranks)]
+    # From Open MPI 5 on these are settings of its launcher; more ranks than slots all go to the
+    # first host.
+    new = ["-u", "PRTE_MCA_rmaps_default_mapping_policy"]
+    new += [f"PRTE_MCA_plm_ssh_agent={agent}", "PRTE_MCA_plm_ssh_no_tree_spawn=1"]
+    start = ["sh", str(agent), names[0], "env", *new, f"mpirun.{flavour}"]
+    return [*start, *how, "-n", str(ranks)]
 
 
 @contextlib.contextmanager

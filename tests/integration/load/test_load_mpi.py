@@ -32,6 +32,7 @@ from mpirun import (
     children,
     mpirun,
     plugin,
+    unlike,
 )
 from mpirun import processes as all_processes
 from netatalk import Server
@@ -387,8 +388,7 @@ def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     done = scope.execute(mpirun(flavour, [str(alone / "afpscope"), *here[1:]], 2), env=ENVIRONMENT)
     assert done.status == USAGE, done
     assert done.err.count(f"afpscope-mpi-{flavour}.so is not installed") == 1
-    other = [*here, "--seed", "2", "--mpi"]
-    done = scope.execute([*mpirun(flavour, here, 1), ":", "-n", "1", *other], env=ENVIRONMENT)
+    done = scope.execute(mpirun(flavour, unlike(here, "--seed", "2"), 2), env=ENVIRONMENT)
     assert "rank 1" in done.err
     assert "was started with other options" in done.err
     assert done.status == USAGE, done

@@ -23,6 +23,7 @@ from mpirun import (
     plugin,
     processes,
     two_hosts,
+    unlike,
 )
 from netatalk import Server
 from scope import LOST, OK, USAGE, Running, Scope, kill, left_on, wait_until
@@ -152,8 +153,7 @@ def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     done = scope.execute(mpirun(flavour, here, 3), env=ENVIRONMENT)
     assert done.status == USAGE, done
     assert "2 clients cannot be shared by 3 processes" in done.err
-    other = [*here, "--file-size", "8K", "--mpi"]
-    done = scope.execute([*mpirun(flavour, here, 1), ":", "-n", "1", *other], env=ENVIRONMENT)
+    done = scope.execute(mpirun(flavour, unlike(here, "--file-size", "8K"), 2), env=ENVIRONMENT)
     assert "was started with other options" in done.err
     assert done.status == USAGE, done
     assert not list(tmp_path.iterdir())
