@@ -50,7 +50,8 @@ bare_unmount() { # ROOT
 }
 
 # A program in $root, with an environment of its own. Each VARIABLE=VALUE is added to that. $root is
-# its root as on a machine of its own: in a chroot the kernel makes no user namespaces.
+# its root as on a machine of its own: in a chroot the kernel makes no user namespaces. What it
+# mounts is gone for the next program.
 # shellcheck disable=SC2154 # root
 bare_run() { # HOME [VARIABLE=VALUE...] PROGRAM [ARGUMENT...]
     # shellcheck disable=SC2016 # expanded by that shell

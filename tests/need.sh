@@ -108,7 +108,8 @@ python_path() {
 }
 
 unpacked() { # NAME PACKAGES...: the folder of the cache in which they are
-    local at=$cache/$1
+    local at
+    at=$cache/$1-$(cksum <<< "${*:2}" | cut -d ' ' -f 1)
     if [ ! -e "$at/usr" ]; then
         echo "need.sh: unpacking ${*:2} in $at" >&2
         rm -rf "$at.part" && mkdir -p "$at.part"
