@@ -98,11 +98,9 @@ static double weight(const struct run_figures *f, const struct doctor_rule *r)
 /* The most that its harm may be, for all that is known. */
 static double most_harm(const struct run_figures *f, const struct doctor_rule *r)
 {
-	double own = of_all(f, r, 1);
-
 	if (f->known[r->harm])
 		return f->value[r->harm];
-	return r->within && f->known[r->within] && own > 0 ? f->value[r->within] / own : HUGE_VAL;
+	return r->within && f->known[r->within] ? f->value[r->within] : HUGE_VAL;
 }
 
 /* Causes first, of these what fails; then most weight, then as in the tables. */

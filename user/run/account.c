@@ -144,9 +144,10 @@ bool account_is_request(unsigned int number)
 bool account_changes_nothing(unsigned int number)
 {
 	static const char *const commands[] = {
-		"FPEnumerate",   "FPEnumerateExt", "FPEnumerateExt2", "FPGetFileDirParms",
-		"FPGetDirParms", "FPGetFileParms", "FPOpenDir",       "FPOpenFork",
-		"FPResolveID",   "FPCatSearch",    "FPCatSearchExt"
+		"FPEnumerate",    "FPEnumerateExt", "FPEnumerateExt2", "FPGetFileDirParms",
+		"FPGetDirParms",  "FPGetFileParms", "FPOpenDir",       "FPOpenFork",
+		"FPResolveID",    "FPCatSearch",    "FPCatSearchExt",  "FPGetExtAttr",
+		"FPListExtAttrs", "FPGetACL",       "FPAccess"
 	};
 	const char *name = account_known_name(number);
 

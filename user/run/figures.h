@@ -201,8 +201,6 @@
 	X(ASKED_AGAIN, "asked_again", "share",                                                                   \
 	  "of these, at least: those whose answer the session had and has forgotten; who: most")                 \
 	X(ASKED_TIME, "asked_time", "share", "own time: waiting for the answers to these")                       \
-	X(ASKED_MOST, "asked_most", "share",                                                                     \
-	  "request time: waiting for a {backend} whose questions are seen; it does what a cache saves")          \
 	X(DIRCACHE, "dircache", "1",                                                                             \
 	  "files and folders that a session remembers, by its settings")                                         \
 	X(DIRCACHE_NEED, "dircache_need", "1",                                                                   \

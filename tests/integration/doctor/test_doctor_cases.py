@@ -324,15 +324,11 @@ def test_a_huge_folder_is_named_after_one_list(scope: Scope, served: Made) -> No
     first_is(said, "huge-folder", "cnid-behind", never=("chatty-client", "client-pauses"))
 
 
-@pytest.mark.judges
-@undisturbed
-@pytest.mark.parametrize("files", [1500, 4000])
-def test_a_small_cache_is_named_before_the_folder_it_cannot_hold(
-    scope: Scope, served: Made, files: int
-) -> None:
-    """Each listing asks the CNID server again for what the cache had to forget."""
+@contextlib.contextmanager
+def listing(served: Made, cnid: str, cache: int, files: int) -> Iterator[Site]:
+    """A client that lists one folder over and over, after a first time."""
     with (
-        served(AFPD_GLOBAL="dircache size = 1024") as site,
+        served(cnid, AFPD_GLOBAL=f"dircache size = {cache}") as site,
         big_folder(site, files),
         contextlib.ExitStack() as stack,
     ):
@@ -340,9 +336,33 @@ def test_a_small_cache_is_named_before_the_folder_it_cannot_hold(
         stack.callback(client.drop)
         client.list_folder("big")
         stack.enter_context(repeated(lambda _: client.list_folder("big")))
+        yield site
+
+
+@undisturbed
+@pytest.mark.parametrize("files", in_check([1500, 4000], [4000]))
+def test_a_small_cache_is_named_before_the_folder_it_cannot_hold(
+    scope: Scope, served: Made, files: int
+) -> None:
+    """Each listing asks the CNID server again for what the cache had to forget."""
+    with listing(served, "dbd", 1024, files) as site:
         said = say(scope, site.port, "doctor", "-d", "6")
     first_is(said, "dircache", "cnid-behind", never=("huge-folder",))
     assert said.value("dircache_need") >= files
+
+
+@undisturbed
+@pytest.mark.parametrize(
+    ("cache", "files"), in_check([(1024, 1500), (1024, 4000), (65536, 4000)], [(1024, 4000)])
+)
+def test_of_a_small_cache_it_cannot_be_told_what_sqlite_answers(
+    scope: Scope, served: Made, cache: int, files: int
+) -> None:
+    """It makes lists twice as long, and no time goes to a CNID server."""
+    with listing(served, "sqlite", cache, files) as site:
+        said = say(scope, site.port, "doctor", "-d", "3")
+    assert ("dircache" in said.run["diagnosis"]["may_be"]) == (cache < files)
+    assert all(not f["sure"] for f in said.findings.values()) or cache > files
 
 
 @pytest.mark.judges

@@ -157,23 +157,36 @@ static void one_figure_that_speaks_against_it_rules_a_cause_out(void **state)
 	each(is_ruled_out_by_one);
 }
 
-/* What sessions asked before is not known, as where their settings may have been changed. */
+/* How long requests waited for a quota is not known, as where its cgroup cannot be read. */
 static void a_harm_that_is_not_measured_is_at_most_what_it_is_part_of(void **state)
+{
+	struct run_figures f = healthy(&kind_afp.is);
+	struct diagnosis d;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_THROTTLED, 0.9);
+	f.known[RUN_FIGURE_QUOTA_WAIT] = false;
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.001);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_HEALTHY);
+	assert_int_equal(d.n_open, 0);
+	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.25);
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	d = judged(&f);
+	assert_true(has_rule(d.open, d.n_open, "cpu-limit"));
+	diagnosis_fini(&d);
+}
+
+/* What sessions asked before the watch, as of a server at work. */
+static void one_cause_that_is_not_seen_is_named(void **state)
 {
 	struct run_figures f = healthy(&kind_afp.is);
 	char text[1024];
 	struct diagnosis d;
 
 	(void)state;
-	f.known[RUN_FIGURE_ASKED] = f.known[RUN_FIGURE_ASKED_AGAIN] = false;
-	f.known[RUN_FIGURE_ASKED_TIME] = false;
-	run_figure_set(&f, RUN_FIGURE_ASKED_MOST, 0.04);
-	d = judged(&f);
-	assert_int_equal(d.verdict, DOCTOR_HEALTHY);
-	assert_true(has_rule(d.out, d.n_out, "dircache"));
-	diagnosis_fini(&d);
-	/* Of own time that is more. */
-	run_figure_set(&f, RUN_FIGURE_OWN, 0.7);
+	f.known[RUN_FIGURE_ASKED_AGAIN] = f.known[RUN_FIGURE_ASKED_TIME] = false;
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_PARTLY);
 	assert_int_equal(d.n_open, 1);
@@ -231,6 +244,7 @@ int main(void)
 		cmocka_unit_test(no_cause_is_denied_whose_figure_is_missing),
 		cmocka_unit_test(one_figure_that_speaks_against_it_rules_a_cause_out),
 		cmocka_unit_test(a_harm_that_is_not_measured_is_at_most_what_it_is_part_of),
+		cmocka_unit_test(one_cause_that_is_not_seen_is_named),
 		cmocka_unit_test(of_many_that_may_be_the_first_are_named),
 	};
 

@@ -9,18 +9,20 @@
  * one that the cache had no room for; one that it asked a moment ago says nothing of its size.
  *
  * Of a CNID database that sessions read themselves (SQLite, MySQL) it is not seen what they ask,
- * but how often: a session that asked less than that had no question of long ago.
+ * but how often. Nor is it seen what a session asked for before the watch.
  */
 
 #include "run/run.h"
 
+/* Of requests that change nothing. */
 struct asked_seen {
-	double n;       /* questions, by their calls, at most, in requests that change nothing */
-	double cnid_ns; /* of all requests: waiting for the CNID server */
-	double work_ns; /* of all requests: their own time */
+	double cnid_ns; /* they waited for the CNID server */
+	double most_ns; /* of their time, what a cache may have saved at most */
+	double unseen;  /* questions of which is not seen what they ask, by their calls */
+	double work_ns; /* own time of all requests */
 };
 
-/* Adds to out, which has CNID. */
+/* Adds to out. */
 void doctor_asked(struct run_figures *out, const struct run *r, const struct asked_seen *seen);
 
 #endif

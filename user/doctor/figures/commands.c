@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Single commands. */
+#include "doctor/figures/asked.h"
 #include "doctor/figures/measure_priv.h"
 
 #include <math.h>
 
-/* SQLite takes and drops at least so many locks for a question. */
-#define LOCKS_ASKED 4
+/* SQLite takes and drops so many locks for a question, with a log (WAL) as netatalk has it. */
+#define LOCKS_ASKED 2
 
 /* A part of an account that changes nothing: questions to the CNID server or database. */
 static double asked_by(const struct ledger_part *p)
@@ -40,7 +41,7 @@ static double inside_disk_ns(const struct measure *m)
 static void look_behind(struct measure *m)
 {
 	const struct ledger *l = &m->view.all;
-	double ns = 0, writes = 0, most = 0, part;
+	double ns = 0, writes = 0, most = 0, asked = 0, part;
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < l->n_parts; i++) {
@@ -51,7 +52,7 @@ static void look_behind(struct measure *m)
 		if (p->role == AFS_ROLE_SERVER &&
 		    (p->object == AFS_OBJECT_BACKEND || p->object == AFS_OBJECT_CNIDDB)) {
 			ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
-			m->asked += asked_by(p);
+			asked += asked_by(p);
 		}
 		if (p->object != AFS_OBJECT_CNIDDB || p->class != AFS_CLASS_WRITE)
 			continue;
@@ -61,10 +62,50 @@ static void look_behind(struct measure *m)
 				       account_name(p->account, name));
 		most = (double)p->part.calls > most ? (double)p->part.calls : most;
 	}
-	part = m->asked > writes ? writes / m->asked : 1;
+	part = asked > writes ? writes / asked : 1;
 	measure_share_of_work(m, RUN_FIGURE_BEHIND,
 			      writes > 0 ? fmin(ns, ns * part + inside_disk_ns(m)) : 0);
 	measure_per_second(m, RUN_FIGURE_CNID_WRITES, writes);
+}
+
+/*
+ * A larger cache saves at most what a request waits for a CNID server. Of a database that the
+ * session reads itself the question is the least of it: each may be all of a request's time.
+ */
+static void add_asking(struct asked_seen *to, const struct measure *m, const struct request *r)
+{
+	const struct ledger *l = &m->view.all;
+	double waits = 0, cpu = 0, server = 0, database = 0, unseen;
+
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (p->account != r->number || p->role != AFS_ROLE_SERVER)
+			continue;
+		if (p->object == AFS_OBJECT_BACKEND) {
+			waits += (double)p->part.blocked_ns;
+			cpu += (double)p->part.cpu_ns;
+			server += asked_by(p);
+		} else if (p->object == AFS_OBJECT_CNIDDB) {
+			database += asked_by(p);
+		}
+	}
+	unseen = database + (m->run->has_asking ? 0 : server);
+	to->cnid_ns += waits;
+	to->unseen += unseen;
+	to->most_ns += fmax(m->run->has_asking ? waits + cpu : 0,
+			    measure_request_ns(r) *
+				fmin(unseen / fmax((double)r->a.sum.answered, 1), 1));
+}
+
+static void look_asking(struct measure *m)
+{
+	struct asked_seen seen = { .work_ns = m->work_ns };
+
+	for (size_t i = 0; i < m->requests.n; i++)
+		if (account_changes_nothing(m->requests.request[i].number))
+			add_asking(&seen, m, &m->requests.request[i]);
+	doctor_asked(m->out, m->run, &seen);
 }
 
 static double cpu_ns(const struct request *r)
@@ -127,6 +168,7 @@ static void look_volume_size(struct measure *m)
 void measure_commands(struct measure *m)
 {
 	look_behind(m);
+	look_asking(m);
 	look_commands(m);
 	look_volume_size(m);
 }

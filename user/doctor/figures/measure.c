@@ -2,7 +2,6 @@
 /* Sums of accounts and their parts, as shares of the time of all requests. */
 #include "doctor/figures/measure.h"
 
-#include "doctor/figures/asked.h"
 #include "doctor/figures/clients.h"
 #include "doctor/figures/kinds.h"
 #include "doctor/figures/measure_priv.h"
@@ -103,15 +102,6 @@ static void look_network(struct measure *m)
 		network_share(m, RUN_FIGURE_ACKS_WAIT, acks, all, ACKS_WAIT_HARM);
 }
 
-static void look_asked(struct measure *m)
-{
-	const struct asked_seen seen = { .n = m->asked,
-					 .cnid_ns = measure_column(m, ACCOUNT_CNID),
-					 .work_ns = m->work_ns };
-
-	doctor_asked(m->out, m->run, &seen);
-}
-
 static int measure_requests(struct measure *m)
 {
 	int e = requests_init(&m->requests, &m->view.all);
@@ -129,7 +119,6 @@ static int measure_requests(struct measure *m)
 	doctor_sessions(m->out, m->run, m->ns);
 	doctor_clients(m->out, m->run);
 	look_network(m);
-	look_asked(m);
 	requests_fini(&m->requests);
 	return 0;
 }

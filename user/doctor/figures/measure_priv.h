@@ -21,8 +21,6 @@ struct measure {
 	 * which PAM answers late on purpose.
 	 */
 	struct ledger_account judged;
-	double
-	    asked; /* questions to the CNID server or database, by requests that change nothing */
 	/* In all_ns, of requests that began before the watch, by what they wait for. */
 	double before_ns[ACCOUNT_N_COLUMNS];
 };

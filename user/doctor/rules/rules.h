@@ -40,6 +40,8 @@
 
 /* Of what clients wait for: a way from here on, round trips or delayed acknowledgements. */
 #define NET_WAIT_HARM   0.3
+#define DIRCACHE_AGAIN  0.2
+#define DIRCACHE_HARM   0.05
 #define TRIPS_WAIT_HARM 0.2
 #define ACKS_WAIT_HARM  0.2
 

@@ -262,7 +262,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
-		TESTS(LEAST(ASKED_AGAIN, 0.2), LEAST(ASKED, 1000), LEAST(ASKED_TIME, 0.05)), OWN_HARM(ASKED_TIME, 0.05), WITHIN(ASKED_MOST),
+		TESTS(LEAST(ASKED_AGAIN, DIRCACHE_AGAIN), LEAST(ASKED, 1000), LEAST(ASKED_TIME, DIRCACHE_HARM)), OWN_HARM(ASKED_TIME, DIRCACHE_HARM),
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(MEAN)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server repeat earlier ones, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {settings.text}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
@@ -271,7 +271,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
-		TESTS(LEAST(ASKED_AGAIN, 0.2), MOST(ASKED, 999), LEAST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(ASKED_TIME, ASKED_MUCH), WITHIN(ASKED_MOST), UNSURE,
+		TESTS(LEAST(ASKED_AGAIN, DIRCACHE_AGAIN), MOST(ASKED, 999), LEAST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(ASKED_TIME, ASKED_MUCH), UNSURE,
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(MEAN)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server repeat earlier ones, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {settings.text}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",

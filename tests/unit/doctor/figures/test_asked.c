@@ -27,6 +27,7 @@ static struct run_session *add(struct run *r, uint32_t n, uint32_t again, uint32
 	struct run_session *s = run_session(r);
 
 	assert_non_null(s);
+	s->begun_ns = 1; /* in the watched time */
 	s->asking.n = n;
 	s->asking.again[afs_hist_index(ago, 0, AFS_ASKING_BUCKETS)] = again;
 	return s;
@@ -35,10 +36,9 @@ static struct run_session *add(struct run *r, uint32_t n, uint32_t again, uint32
 /* CNID is a fifth of the requests' own time. */
 static struct run_figures measured(struct run *r)
 {
-	const struct asked_seen seen = { .n = 600, .cnid_ns = 2e9, .work_ns = 10e9 };
+	const struct asked_seen seen = { .cnid_ns = 2e9, .most_ns = 2e9, .work_ns = 10e9 };
 	struct run_figures f = { 0 };
 
-	run_figure_set(&f, RUN_FIGURE_CNID, 0.15);
 	doctor_asked(&f, r, &seen);
 	run_fini(r);
 	return f;
@@ -80,7 +80,6 @@ static void what_was_asked_long_ago_was_forgotten(void **state)
 	most->user = strdup("mori");
 	f = measured(&r);
 	is(&f, RUN_FIGURE_ASKED, 10000);
-	is(&f, RUN_FIGURE_ASKED_MOST, 0.15);
 	is(&f, RUN_FIGURE_ASKED_AGAIN, 0.5);
 	is(&f, RUN_FIGURE_ASKED_TIME, 0.1);
 	is(&f, RUN_FIGURE_DIRCACHE, 1024);
@@ -141,42 +140,81 @@ static void nine_of_ten_would_fit_into_the_size_that_is_needed(void **state)
 	is(&f, RUN_FIGURE_DIRCACHE_NEED, 2048);
 }
 
-static void questions_that_were_not_counted_are_not_known(void **state)
+/* What is known of questions that are not seen, of so much of the requests' own time. */
+static bool is_known(struct run *r, double unseen, double most)
 {
-	struct run r = run_with(1024);
-	struct run_figures f;
+	const struct asked_seen seen = {
+		.cnid_ns = 1e9, .most_ns = most * 10e9, .unseen = unseen, .work_ns = 10e9
+	};
+	struct run_figures f = { 0 };
+
+	doctor_asked(&f, r, &seen);
+	assert_int_equal(f.known[RUN_FIGURE_ASKED_AGAIN], f.known[RUN_FIGURE_ASKED_TIME]);
+	assert_true(f.known[RUN_FIGURE_ASKED_AGAIN] || f.who[RUN_FIGURE_ASKED_AGAIN][0]);
+	run_fini(r);
+	return f.known[RUN_FIGURE_ASKED_AGAIN];
+}
+
+static struct run read_by_sessions(uint64_t cached, bool changed)
+{
+	struct run r = run_with(cached);
+
+	r.has_asking = false;
+	r.limit.changed = changed;
+	return r;
+}
+
+static struct run asked_once(uint32_t n, uint64_t begun_ns)
+{
+	struct run r = run_with(8192);
+
+	add(&r, n, 0, 1)->begun_ns = begun_ns;
+	return r;
+}
+
+/* As with cnid scheme = sqlite, or of what a session had before the watch. */
+static void what_may_have_been_forgotten_unseen_is_not_known(void **state)
+{
+	struct run r;
 
 	(void)state;
-	r.has_asking = false;
-	add(&r, 0, 0, 1);
-	f = measured(&r);
-	assert_false(f.known[RUN_FIGURE_ASKED] || f.known[RUN_FIGURE_ASKED_AGAIN]);
-	/* What a cache saves is not in the time of a CNID server either. */
-	assert_false(f.known[RUN_FIGURE_ASKED_MOST]);
-	/* 600 are no round through such a cache, if the server has it. */
-	r = run_with(2048);
-	r.has_asking = false;
-	f = measured(&r);
-	is(&f, RUN_FIGURE_ASKED_AGAIN, 0);
-	is(&f, RUN_FIGURE_ASKED_TIME, 0);
-	r = run_with(2048);
-	r.has_asking = false;
-	r.limit.changed = true;
-	f = measured(&r);
-	assert_false(f.known[RUN_FIGURE_ASKED_AGAIN] || f.known[RUN_FIGURE_ASKED_TIME]);
-	/* None is none. */
-	r = run_with(1024);
-	add(&r, 0, 0, 1);
-	f = measured(&r);
-	is(&f, RUN_FIGURE_ASKED, 0);
-	is(&f, RUN_FIGURE_ASKED_AGAIN, 0);
-	is(&f, RUN_FIGURE_ASKED_TIME, 0);
-	/* Seen though no CNID server was known at the begin. */
-	r = run_with(1024);
-	r.has_asking = false;
-	add(&r, 10, 0, 1);
-	f = measured(&r);
-	is(&f, RUN_FIGURE_ASKED, 10);
+	/* It is not much, whatever it is. */
+	r = read_by_sessions(1024, false);
+	assert_true(is_known(&r, 1e6, 0.04));
+	r = read_by_sessions(1024, true);
+	assert_true(is_known(&r, 1e6, 0.04));
+	r = asked_once(100000, 0);
+	assert_true(is_known(&r, 0, 0.04));
+	/* It may be. */
+	r = read_by_sessions(1024, false);
+	assert_false(is_known(&r, 512, 0.06));
+	r = read_by_sessions(0, false);
+	assert_false(is_known(&r, 1, 0.06));
+	r = read_by_sessions(1024, true);
+	assert_false(is_known(&r, 1, 0.06));
+	r = asked_once(100, 0);
+	assert_false(is_known(&r, 0, 0.06));
+	/* No session is older than the watch, or asks for more than its cache holds. */
+	r = read_by_sessions(1024, false);
+	assert_true(is_known(&r, 511, 0.9));
+	r = asked_once(4000, 1);
+	assert_true(is_known(&r, 0, 0.9));
+	r = asked_once(50000, 1);
+	assert_true(is_known(&r, 0, 0.9));
+	/* Of two volumes one has a CNID server. */
+	r = asked_once(4000, 1);
+	assert_false(is_known(&r, 50000, 0.9));
+	r = asked_once(4000, 1);
+	assert_true(is_known(&r, 50, 0.9));
+}
+
+static void what_was_asked_again_is_known_whatever_else_is_not(void **state)
+{
+	struct run r = run_with(1024);
+
+	(void)state;
+	add(&r, 2000, 1000, 4000);
+	assert_true(is_known(&r, 0, 0.9));
 }
 
 int main(void)
@@ -186,7 +224,8 @@ int main(void)
 		cmocka_unit_test(of_a_cache_whose_setting_was_changed_nothing_is_concluded),
 		cmocka_unit_test(what_was_asked_a_moment_ago_says_nothing_of_the_cache),
 		cmocka_unit_test(nine_of_ten_would_fit_into_the_size_that_is_needed),
-		cmocka_unit_test(questions_that_were_not_counted_are_not_known),
+		cmocka_unit_test(what_may_have_been_forgotten_unseen_is_not_known),
+		cmocka_unit_test(what_was_asked_again_is_known_whatever_else_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
