@@ -10,6 +10,10 @@
 
 #include "bpf/request.h"
 
+/* What a step says. */
+#define FOLLOW_MORE     1 /* there are more bytes */
+#define FOLLOW_ANSWERED 2 /* dsi_answered() is to follow */
+
 #define AFS_DECODE
 #include "bpf/decoders.h"
 
@@ -42,7 +46,7 @@ __noinline int follow_open(__u32 slot, __u64 total, __u32 way)
 }
 
 /*
- * One step of a decoder through them; 1: there is more. The thread's time until begin_ns is in
+ * One step of a decoder through them: FOLLOW_ bits. The thread's time until begin_ns is in
  * parts; the call returned at end_ns. Each decoder has a function, and so a stack frame, of its
  * own: Linux 5.10 adds up the frames of all that can be called, 512 bytes at most.
  */
@@ -60,14 +64,22 @@ __noinline int follow_open(__u32 slot, __u64 total, __u32 way)
 AFS_DECODERS(X)
 #undef X
 
+/*
+ * The end of a DSI request has a function of its own, beside the step and not in it: what each
+ * needs of the stack is not added up.
+ */
 static __always_inline bool follow_next(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
+	int said = 0;
+
 #define X(NAME, name)                                                                              \
 	if (setup.decoder == AFS_DECODER_##NAME)                                                   \
-		return name##_follow(slot, way, begin_ns, end_ns);
+		said = name##_follow(slot, way, begin_ns, end_ns);
 	AFS_DECODERS(X)
 #undef X
-	return false;
+	if (setup.decoder == AFS_DECODER_DSI && said & FOLLOW_ANSWERED)
+		dsi_answered(slot, end_ns);
+	return said & FOLLOW_MORE;
 }
 
 /* A limited number of steps: two nested short loops are verified faster than a long one. */

@@ -341,26 +341,29 @@ static __always_inline void frame_capture(const struct afs_thread *t, const stru
 			n, now);
 }
 
-/*
- * A request was answered. Before it ends: which volume it opened. A function of its own, as what it
- * needs of the stack is not needed while bytes are copied: see follow.h.
- */
-static __noinline void dsi_answered(struct afs_stripe *stripe, struct afs_thread *t,
-				    struct afs_stream *s, __u64 now)
+/* A request was answered. Before it ends: which volume it opened. */
+__noinline int dsi_answered(__u32 slot, __u64 now)
 {
-	const struct afs_flow *f = &s->flow[FROM_SERVER];
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
+	struct afs_stripe *stripe = stripe_here();
+	const struct afs_flow *f;
 
+	if (setup.decoder != AFS_DECODER_DSI || !t || !s || !stripe)
+		return 0;
+	f = &s->flow[FROM_SERVER];
 	if (reply_account(s) == AFS_OPENVOL && !f->result)
 		volume_opened(s->handle, id_in(f));
 	reply_end(stripe, t, s, id_in(f), now);
+	return 0;
 }
 
 /*
  * One step through the bytes that a call moved: a frame, or as much of it as one piece of memory
- * holds. false: that was all.
+ * holds. FOLLOW_ bits.
  */
-static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_thread *t,
-				     struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
+static __always_inline int dsi_step(struct afs_stripe *stripe, struct afs_thread *t,
+				    struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
 {
 	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
 	struct afs_cursor *c = &f->cursor;
@@ -371,10 +374,10 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 	if (f->have != AFS_IN_FRAME) {
 		if ((!c->left && !next_piece(c)) || !take_head(f, c, way, &len)) {
 			lose(f);
-			return false;
+			return 0;
 		}
 		if (f->have != AFS_IN_FRAME)
-			return c->total;
+			return !!c->total;
 		f->lost = 0;
 		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) &&
 		    !tracing(AFS_TRACE_REPLAYABLE) && len)
@@ -393,7 +396,7 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 		c->left = c->total;
 	if (f->skip && !c->left && c->total && !next_piece(c)) {
 		lose(f);
-		return false;
+		return 0;
 	}
 	n = f->skip < c->left ? f->skip : c->left;
 	if (way == TO_SERVER && n && opens_volume(f))
@@ -406,8 +409,8 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 	advance(c, n);
 	f->skip -= n;
 	if (!f->skip && frame_end(f, way))
-		dsi_answered(stripe, t, s, end_ns);
-	return c->total;
+		return c->total ? FOLLOW_ANSWERED | FOLLOW_MORE : FOLLOW_ANSWERED;
+	return !!c->total;
 }
 
 #endif

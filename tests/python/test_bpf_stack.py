@@ -19,8 +19,11 @@ GEN = Path(__file__).parents[2] / "build/gen"
 OBJECTS = sorted(GEN.glob("*.bpf.o"))
 STACK_BYTES, FRAMES, ROUND = 512, 8, 32
 
-FUNCTION = re.compile(r"[0-9a-f]+ <(?!LBB)(\w+)>:")
+FUNCTION = re.compile(r"([0-9a-f]+) <(?!LBB)(\w+)>:")
 CALL = re.compile(r"R_BPF_64_32\s+(\w+)")
+# Within a section there is only the distance, in instructions of 8 bytes; kernel helpers have low
+# numbers.
+NEAR = re.compile(r"\s(\d+):\s+call (-\d+|\d{4,})$")
 USE = re.compile(r"r10 - (0x[0-9a-f]+|\d+)|r\d+ \+= -(0x[0-9a-f]+|\d+)")
 
 pytestmark = pytest.mark.skipif(not OBJECTS, reason="nothing is built: run make")
@@ -34,11 +37,14 @@ def functions(path: Path) -> tuple[dict[str, int], dict[str, set[str]]]:
     ).stdout  # fmt: skip
     stack: dict[str, int] = {}
     calls: dict[str, set[str]] = {}
-    name = ""
+    name, at_begin, near = "", {}, []
     for line in text.splitlines():
+        if line.startswith("Disassembly of section"):
+            section = line
         if begin := FUNCTION.match(line):
-            name = begin[1]
+            name = begin[2]
             stack[name], calls[name] = 0, set()
+            at_begin[section, int(begin[1], 16) // 8] = name
         for use in USE.findall(line):
             at = int(use[0] or use[1], 0)
             # More is no address in the stack: a register that counts down.
@@ -46,6 +52,10 @@ def functions(path: Path) -> tuple[dict[str, int], dict[str, set[str]]]:
                 stack[name] = max(stack[name], at)
         if call := CALL.search(line):
             calls[name].add(call[1])
+        elif (call := NEAR.search(line)) and call[2] != "-1":
+            near.append((name, section, int(call[1]) + 1 + int(call[2])))
+    for name, section, begin in near:
+        calls[name].add(at_begin[section, begin])
     return stack, calls
 
 
