@@ -16,6 +16,7 @@ struct asked {
 	unsigned int long_ago;                 /* the first of these buckets */
 	uint64_t most;                         /* of one session */
 	uint64_t older;                        /* of n, of sessions that began before the watch */
+	bool has_older;                        /* there is such a session */
 };
 
 /* Of questions asked so many questions ago. */
@@ -34,6 +35,7 @@ static void asked_add(struct asked *a, const struct run_session *s, struct run_f
 
 	a->n += s->asking.n;
 	a->older += s->begun_ns ? 0 : s->asking.n;
+	a->has_older |= !s->begun_ns;
 	for (unsigned int i = a->long_ago; i < AFS_ASKING_BUCKETS; i++) {
 		a->again[i] += s->asking.again[i];
 		again += s->asking.again[i];
@@ -89,9 +91,10 @@ static const char *unseen(const struct run_figures *f, const struct asked *a,
 {
 	if (r->limit.changed)
 		return "the configuration may have been changed after the server began";
-	if (f->value[RUN_FIGURE_ASKED_AGAIN] >= DIRCACHE_AGAIN)
+	if (f->value[RUN_FIGURE_ASKED_AGAIN] >= DIRCACHE_AGAIN &&
+	    f->value[RUN_FIGURE_ASKED_TIME] >= DIRCACHE_HARM)
 		return NULL;
-	if (!a->older && (double)a->n + seen->unseen < (double)LONG_AGO(r->limit.cached))
+	if (!a->has_older && (double)a->n + seen->unseen < (double)LONG_AGO(r->limit.cached))
 		return NULL;
 	if (seen->unseen > (double)a->n * UNSEEN_FEW)
 		return "what sessions ask a database themselves is not seen";

@@ -70,7 +70,7 @@ static void look_behind(struct measure *m)
 
 /*
  * A larger cache saves at most what a request waits for a CNID server. Of a database that the
- * session reads itself the question is the least of it: each may be all of a request's time.
+ * session reads itself the question is the least of it: each may be all of the longest request.
  */
 static void add_asking(struct asked_seen *to, const struct measure *m, const struct request *r)
 {
@@ -93,15 +93,18 @@ static void add_asking(struct asked_seen *to, const struct measure *m, const str
 	unseen = database + (m->run->has_asking ? 0 : server);
 	to->cnid_ns += waits;
 	to->unseen += unseen;
-	to->most_ns += fmax(m->run->has_asking ? waits + cpu : 0,
-			    measure_request_ns(r) *
-				fmin(unseen / fmax((double)r->a.sum.answered, 1), 1));
+	to->most_ns += fmin(measure_request_ns(r),
+			    (m->run->has_asking ? waits + cpu : 0) + unseen * (double)r->a.max_ns);
 }
 
 static void look_asking(struct measure *m)
 {
 	struct asked_seen seen = { .work_ns = m->work_ns };
 
+	/* Requests from before the watch, whatever they are. */
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		if (i == ACCOUNT_CNID || !m->run->has_asking)
+			seen.most_ns += m->before_ns[i];
 	for (size_t i = 0; i < m->requests.n; i++)
 		if (account_changes_nothing(m->requests.request[i].number))
 			add_asking(&seen, m, &m->requests.request[i]);

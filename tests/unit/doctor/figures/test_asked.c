@@ -194,6 +194,13 @@ static void what_may_have_been_forgotten_unseen_is_not_known(void **state)
 	assert_false(is_known(&r, 1, 0.06));
 	r = asked_once(100, 0);
 	assert_false(is_known(&r, 0, 0.06));
+	r = read_by_sessions(1024, false);
+	add(&r, 0, 0, 1)->begun_ns = 0;
+	assert_false(is_known(&r, 400, 0.8));
+	/* A quarter was asked again, as far as is seen: 2.5% of the time. */
+	r = run_with(1024);
+	add(&r, 2000, 500, 4000)->begun_ns = 0;
+	assert_false(is_known(&r, 0, 0.18));
 	/* No session is older than the watch, or asks for more than its cache holds. */
 	r = read_by_sessions(1024, false);
 	assert_true(is_known(&r, 511, 0.9));
