@@ -454,7 +454,7 @@ def test_clean_keeps_what_is_not_ours(scope: Scope, dbd: Server) -> None:
         zombie = subprocess.Popen(["true"])
         os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
         for pid in (1, os.getpid(), zombie.pid):
-            left = dbd.vol1 / re.sub(r"-\d+-", f"-{pid}-", ours)
+            left = dbd.vol1 / re.sub(r"-\d+-(?=\w+$)", f"-{pid}-", ours)
             left.mkdir()
             left.chmod(0o777)
             done = scope.execute(scope.command(dbd, tool="clean")).expect(OK)
