@@ -302,7 +302,8 @@ def test_a_cause_with_a_figure_is_three_files_and_its_docs(
     done = scratch.watch("record", "-o", tmp_path / "saved")
     assert done.returncode == 0, done.stdout + done.stderr
     done = scratch.run("doctor", str(tmp_path / "saved"))
-    assert done.returncode == 1, done.stdout + done.stderr  # half of the client's requests fail
+    # Half of the client's requests fail; where it gets no CPU these are too few for a finding.
+    assert done.returncode in ({1} if broken else {1, 4}), done.stdout + done.stderr
     assert ("of the toys 90% are broken" in done.stdout) == broken
     run = json.loads((tmp_path / "saved/run.json").read_text())
     assert run["figures"]["toy"]["value"] == float(toy)
