@@ -360,7 +360,7 @@ __noinline int dsi_answered(__u32 slot, __u64 now)
 
 /*
  * One step through the bytes that a call moved: a frame, or as much of it as one piece of memory
- * holds. FOLLOW_ bits.
+ * holds. Returns FOLLOW_ bits.
  */
 static __always_inline int dsi_step(struct afs_stripe *stripe, struct afs_thread *t,
 				    struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)

@@ -119,7 +119,7 @@ static int gfapi_lib_refused(const struct gfapi_url *u, int code, struct err *e)
 		    "lists what it has), or what libgfapi loads is missing here (Debian package "
 		    "glusterfs-common)",
 		    u->host, u->volume);
-	/* Of GlusterFS 11 it says that memory is short. */
+	/* libgfapi of GlusterFS 11 reports this for a volume that does not exist. */
 	if (code == ENOMEM)
 		return err_set(
 		    e, -ENOENT,

@@ -93,8 +93,9 @@ static const struct mpi_plugin *launch_begin(struct launch_told *t, int fd)
 }
 
 /*
- * Only in an exit handler MPICH 4.2 tells its launcher that a rank has ended well; else that kills
- * the others. This one was there before MPI's, and so is the last: the rest is the child's.
+ * MPICH 4.2 tells its launcher in an exit handler that a rank has ended well; without that the
+ * launcher kills the other ranks. This handler is registered before MPI's, so it runs after them,
+ * and skips those that only the child is to run.
  */
 static void launch_leave(int code, void *unused)
 {

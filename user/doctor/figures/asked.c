@@ -97,7 +97,7 @@ static const char *unseen(const struct run_figures *f, const struct asked *a,
 	if (!a->has_older && (double)a->n + seen->unseen < (double)LONG_AGO(r->limit.cached))
 		return NULL;
 	if (seen->unseen > (double)a->n * UNSEEN_FEW)
-		return "what sessions ask a database themselves is not seen";
+		return "sessions read the database directly: what they ask for is not seen";
 	return (double)a->older > (double)a->n * UNSEEN_FEW
 		   ? "what sessions had asked before the watch is not seen"
 		   : NULL;

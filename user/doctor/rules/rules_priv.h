@@ -19,7 +19,7 @@
 #define QUOTA_ALONE      0.75 /* of the requests' time: beside it others explain little */
 #define SELF_CPU         0.25 /* of the server's CPUs, by this afpscope */
 #define READ_LITTLE      50e3 /* bytes a second: below it requests wait for writes, not reads */
-#define ASKED_MUCH       0.1 /* the cache, not the folders: from here on it explains most of a list */
+#define ASKED_MUCH       0.1  /* from here on a slow list is due to the cache, not to the folder */
 
 #define LEAST(name, v)                                                                             \
 	{                                                                                          \

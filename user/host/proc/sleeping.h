@@ -18,8 +18,7 @@ struct sleeping {
 	int nr;       /* the system call; -1: in none, such as in a page fault */
 	bool ready;   /* it waits until one of the descriptors is ready: poll, select, epoll */
 	bool timed;   /* it goes on by itself after some time */
-	/* It waits for nothing but that time: nanosleep, or select of no descriptor; not stopped.
-	 */
+	/* It only sleeps (nanosleep, or select of no descriptor), and is not stopped. */
 	bool naps;
 	bool writes;          /* of poll and select: one of the descriptors is to take bytes */
 	size_t n_fds;         /* 0: for no descriptor */
