@@ -13,10 +13,11 @@ from scope import Scope
 
 
 @undisturbed
-def says_it_was_stopped(scope: Scope, line: list[str]) -> None:
-    """Of a line that measures for longer than 5 s."""
+def says_it_was_stopped(scope: Scope, line: list[str], phase: str = "") -> None:
+    """Of a line that measures for longer than 5 s, or of this phase of at least 4 s."""
     running = scope.start([*line, "--json", "/dev/stdout", "--live=json"])
-    running.wait_for('{"')  # what it did in its first second
+    # What it did in its first second: where a phase takes only that, the stop is in none.
+    running.wait_for(f'"phase":"{phase}"' if phase else '{"')
     running.signal(signal.SIGSTOP)
     time.sleep(2)
     running.signal(signal.SIGCONT)

@@ -239,9 +239,9 @@ def test_clients_of_a_process_share_its_connections(
 @pytest.mark.parametrize("clients", in_check([1, 4], [4]))
 def test_a_generator_that_was_stopped_says_so(scope: Scope, server: Gluster, clients: int) -> None:
     """Nearly always in a call, which it cannot tell from a slow one by itself."""
-    line = ["smallfile", "-n", str(clients), "-f", "300", "-l", "create,stat", "-d", "4"]
+    line = ["smallfile", "-n", str(clients), "-f", "130", "-l", "create,stat", "-d", "4"]
     line += ["--watch=off", server.url("one")]
-    says_it_was_stopped(scope, [str(scope.binary), *line])
+    says_it_was_stopped(scope, [str(scope.binary), *line], "stat")
 
 
 def test_clean_removes_what_a_killed_run_left_and_nothing_else(
