@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Jobs, sessions and stops of the engine, over one to three threads. test_load_actions.c is about
+ * Jobs, sessions and stops of the engine, over one to three threads. test_actions.c is about
  * the loops and their accounts. Also tests client/load/worker.c.
  */
 #include "unit/engine_rig.h"

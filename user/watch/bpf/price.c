@@ -54,7 +54,7 @@ static double mean(const struct price *p, unsigned int i)
 	return p->program[i].runs ? (double)p->program[i].ns / (double)p->program[i].runs : 0;
 }
 
-/* The programs are in the order entry, return, switch, wake-up (bpf_load.c). */
+/* The programs are in the order entry, return, switch, wake-up (load.c). */
 static double mean_call(struct price *p, const struct bpf_load *l)
 {
 	if (p->fd >= 0)
