@@ -14,9 +14,10 @@ from scope import Scope
 
 @undisturbed
 def says_it_was_stopped(scope: Scope, line: list[str], phase: str = "") -> None:
-    """Of a line that measures for longer than 5 s, or of this phase of at least 4 s."""
+    """The line must measure for longer than 5 s; if a phase is given, that one for at least 4 s."""
     running = scope.start([*line, "--json", "/dev/stdout", "--live=json"])
-    # What it did in its first second: where a phase takes only that, the stop is in none.
+    # The first line is printed after one second, or when the phase ends, if that is earlier. If it
+    # has ended, the stop falls between two phases, where nothing is measured.
     running.wait_for(f'"phase":"{phase}"' if phase else '{"')
     running.signal(signal.SIGSTOP)
     time.sleep(2)
