@@ -21,68 +21,122 @@
 #define DEFAULT_PORT   4700
 #define DEFAULT_FOLDER "/var/lib/netatalk/CNID"
 #define FOLDERS_MAX    256 /* databases that are looked at */
+#define PLACES_MAX     16  /* CNID servers, and folders, of different volumes */
 #define LOOKS          5
 #define LITTLE_B       65536
 #define RESERVE_B      4000000
 #define LOOK_US        4000
 
-struct settings_of_cnid {
-	bool dbd;   /* a volume uses cnid_dbd ... */
-	bool named; /* ... and the settings say so; else it is the default of most builds */
-	bool local; /* the server that is asked is on this host */
-	bool mysql; /* a volume asks a database server */
-	bool files; /* a volume's database is files in the folder */
+/* A CNID server on this host that a volume's settings name. */
+struct cnid_listener {
 	uint16_t port;
-	char folder[CENSUS_PATH_MAX]; /* of the databases, as the server calls it */
+	bool named; /* the settings say cnid_dbd; else it is the default of most builds */
 };
 
-/* "localhost:4701", "[::1]:4701", "127.0.0.1"; the port is optional. */
-static void take_server(struct settings_of_cnid *out, const char *value)
+struct settings_of_cnid {
+	bool dbd;   /* a volume uses cnid_dbd */
+	bool mysql; /* a volume asks a database server */
+	/* Of each volume that uses cnid_dbd, its CNID server. */
+	struct cnid_listener listener[PLACES_MAX];
+	size_t n_listeners;
+	/* Of each volume whose database is files, the folder of these, as the server calls it. */
+	const char *folder[PLACES_MAX];
+	size_t n_folders;
+	/* Why a volume's CNID server, or folder, is not among these; NULL: all are. */
+	const char *unseen_server, *unseen_folder;
+};
+
+/* "localhost:4701", "[::1]:4701", "127.0.0.1"; the port is optional. Whether it is this host. */
+static bool take_server(uint16_t *port, const char *value)
 {
 	const char *colon = strrchr(value, ':'), *bracket = strchr(value, ']');
 
 	if (colon && (bracket ? colon > bracket : colon == strchr(value, ':')))
-		out->port = (uint16_t)strtoul(colon + 1, NULL, 10);
-	out->local = !strncasecmp(value, "localhost", strlen("localhost")) ||
-		     !strncmp(value, "127.", strlen("127.")) || !strncmp(value, "[::1]", 5) ||
-		     !strcmp(value, "::1");
+		*port = (uint16_t)strtoul(colon + 1, NULL, 10);
+	return !strncasecmp(value, "localhost", strlen("localhost")) ||
+	       !strncmp(value, "127.", strlen("127.")) || !strncmp(value, "[::1]", 5) ||
+	       !strcmp(value, "::1");
+}
+
+/* A volume's own value, else that of [Global]; afp.conf(5) marks such a key with (G)/(V). */
+static const char *of_volume(const struct afpconf *c, const char *section, const char *key)
+{
+	const struct afpconf_item *is = settings_of_volume(c, section, key);
+
+	is = is ? is : afpconf_find(c, "Global", key);
+	return is ? is->value : NULL;
+}
+
+static void add_listener(struct settings_of_cnid *out, const char *value, bool named)
+{
+	uint16_t port = DEFAULT_PORT;
+	struct cnid_listener *l = out->listener;
+
+	if (value && !take_server(&port, value)) {
+		out->unseen_server = "the CNID server of a volume is on another host";
+		return;
+	}
+	while (l < out->listener + out->n_listeners && l->port != port)
+		l++;
+	if (l == out->listener + PLACES_MAX) {
+		out->unseen_server = "volumes have too many different CNID servers";
+		return;
+	}
+	if (l == out->listener + out->n_listeners)
+		out->n_listeners++;
+	*l = (struct cnid_listener) { .port = port, .named = named || l->named };
+}
+
+static void add_folder(struct settings_of_cnid *out, const char *folder)
+{
+	size_t i = 0;
+
+	while (i < out->n_folders && strcmp(out->folder[i], folder) != 0)
+		i++;
+	if (i == PLACES_MAX)
+		out->unseen_folder = "volumes have their databases in too many folders";
+	else if (i == out->n_folders)
+		out->folder[out->n_folders++] = folder;
 }
 
 /* In [Global] a scheme says nothing. Without one it is dbd, from 4.6 on sqlite (netatalk's pull
  * request 3269; not run). */
 #define SQLITE_SINCE 406
 
-static void take_scheme(struct settings_of_cnid *out, const struct afpconf_item *scheme,
+static void take_volume(struct settings_of_cnid *out, const struct afpconf *c, const char *section,
 			unsigned int version)
 {
-	if (!scheme) {
-		out->dbd |= version < SQLITE_SINCE;
-		out->files = true;
+	const struct afpconf_item *scheme = settings_of_volume(c, section, "cnid scheme");
+	bool named = scheme && !strcasecmp(scheme->value, "dbd");
+	const char *folder = of_volume(c, section, "vol dbpath");
+
+	if (scheme && !strcasecmp(scheme->value, "mysql")) {
+		out->mysql = true;
 		return;
 	}
-	out->named |= !strcasecmp(scheme->value, "dbd");
-	out->dbd |= !strcasecmp(scheme->value, "dbd");
-	out->mysql |= !strcasecmp(scheme->value, "mysql");
-	out->files |= strcasecmp(scheme->value, "mysql") != 0;
+	add_folder(out, folder ? folder : DEFAULT_FOLDER);
+	if (!named && (scheme || version >= SQLITE_SINCE))
+		return;
+	out->dbd = true;
+	add_listener(out, of_volume(c, section, "cnid server"), named);
 }
 
+/* What it points to is c's. */
 static void take_settings(struct settings_of_cnid *out, const struct afpconf *c,
 			  unsigned int version)
 {
-	const struct afpconf_item *server = afpconf_find(c, "Global", "cnid server");
-	const struct afpconf_item *folder = afpconf_find(c, "Global", "vol dbpath"), *own;
+	const struct afpconf_item *nest = afpconf_find(c, "Global", "vol dbnest");
 
-	*out = (struct settings_of_cnid) { .local = true, .port = DEFAULT_PORT };
-	for (size_t i = 0; i < c->n; i++) {
-		if (!settings_makes_volume(c, i))
-			continue;
-		take_scheme(out, settings_of_volume(c, c->item[i].section, "cnid scheme"), version);
-		own = settings_of_volume(c, c->item[i].section, "cnid server");
-		server = own ? own : server;
-	}
-	if (server)
-		take_server(out, server->value);
-	snprintf(out->folder, sizeof(out->folder), "%s", folder ? folder->value : DEFAULT_FOLDER);
+	*out = (struct settings_of_cnid) { 0 };
+	for (size_t i = 0; i < c->n; i++)
+		if (settings_makes_volume(c, i))
+			take_volume(out, c, c->item[i].section, version);
+	if (out->dbd && out->mysql)
+		out->unseen_server = "a volume asks a database server";
+	if (!nest || !afpconf_is_yes(nest->value) || !out->n_folders)
+		return;
+	out->n_folders = 0;
+	out->unseen_folder = "each volume has its database in its own folder (vol dbnest)";
 }
 
 void cnidstate_ports(struct servers_entry *s)
@@ -96,26 +150,46 @@ void cnidstate_ports(struct servers_entry *s)
 	procfs_inside(root, sizeof(root), pid, "");
 	afpconf_read(&c, root, s->conf, afpconf_follows(pid), NULL);
 	for (size_t i = 0; i < c.n; i++) {
-		struct settings_of_cnid is = { .port = DEFAULT_PORT };
+		uint16_t port = DEFAULT_PORT;
 
 		if (strcasecmp(c.item[i].key, "cnid server") != 0)
 			continue;
-		take_server(&is, c.item[i].value);
-		servers_add_port(s->cnid_port, &s->n_cnid_ports, is.port);
+		take_server(&port, c.item[i].value);
+		servers_add_port(s->cnid_port, &s->n_cnid_ports, port);
 	}
 	afpconf_fini(&c);
 }
 
-static void look_for_listener(struct run_figures *out, const struct settings_of_cnid *is, pid_t pid)
+/* Of a figure that only says what was seen of some: 0 says nothing of the others. */
+static void cnidstate_say(struct run_figures *out, enum run_figure which, double value,
+			  const char *unseen)
 {
+	if (value > 0 || !unseen)
+		run_figure_set(out, which, value);
+	else
+		run_figure_who(out, which, "%s", unseen);
+}
+
+static void look_for_listeners(struct run_figures *out, const struct settings_of_cnid *is,
+			       pid_t pid)
+{
+	const struct cnid_listener *down = NULL;
 	struct sockets all;
-	bool found;
 
 	if (!sockets_read_proc(&all, pid)) {
-		found = VEC_FIND(s, all.entry, all.n, s->listens && s->local.port == is->port);
-		run_figure_set(out, RUN_FIGURE_CNID_DOWN, found ? 0 : 1 + is->named);
-		if (!found)
-			run_figure_who(out, RUN_FIGURE_CNID_DOWN, "port %u of this host", is->port);
+		for (size_t i = 0; i < is->n_listeners; i++) {
+			const struct cnid_listener *l = &is->listener[i];
+			bool found = VEC_FIND(s, all.entry, all.n,
+					      s->listens && s->local.port == l->port);
+
+			if (!found && (!down || l->named > down->named))
+				down = l;
+		}
+		cnidstate_say(out, RUN_FIGURE_CNID_DOWN, down ? 1 + down->named : 0,
+			      is->unseen_server);
+		if (down)
+			run_figure_who(out, RUN_FIGURE_CNID_DOWN, "port %u of this host",
+				       down->port);
 	}
 	sockets_fini(&all);
 }
@@ -151,7 +225,8 @@ void cnidstate_held(struct run_figures *out, pid_t pid, const struct servers_ent
 
 	if (procstat_read(&st, pid) || pid == s->cnid_metad || st.ppid == s->cnid_metad)
 		return;
-	if (!out->known[RUN_FIGURE_CNID_DOWN])
+	/* Where a reason is given, another CNID server may be down. */
+	if (!out->known[RUN_FIGURE_CNID_DOWN] && !*out->who[RUN_FIGURE_CNID_DOWN])
 		run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
 	look_whether_held(out, pid, st.comm);
 }
@@ -216,16 +291,27 @@ static void ask_folder(void *arg)
 		closedir(d);
 }
 
-static void look_at_folder(struct run_figures *out, pid_t pid, const char *root, const char *folder)
+static void look_at_folders(struct run_figures *out, const struct settings_of_cnid *is, pid_t pid,
+			    const char *root)
 {
-	struct folder_state f = { 0 };
+	const char *unseen = is->unseen_folder;
 
-	snprintf(f.path, sizeof(f.path), "%s%s", root, folder);
-	if (filesystem_ask(pid, folder, ask_folder, &f, &f, sizeof(f)) || !f.known)
-		return;
-	run_figure_set(out, RUN_FIGURE_CNID_FOLDER, *f.why != 0);
-	if (*f.why)
+	for (size_t i = 0; i < is->n_folders; i++) {
+		struct folder_state f = { 0 };
+
+		snprintf(f.path, sizeof(f.path), "%s%s", root, is->folder[i]);
+		if (filesystem_ask(pid, is->folder[i], ask_folder, &f, &f, sizeof(f)) || !f.known) {
+			unseen = "a folder of databases is not there, or does not answer";
+			continue;
+		}
+		if (!*f.why)
+			continue;
+		run_figure_set(out, RUN_FIGURE_CNID_FOLDER, 1);
 		run_figure_who(out, RUN_FIGURE_CNID_FOLDER, "%s: %s", f.path + strlen(root), f.why);
+		return;
+	}
+	if (is->n_folders || unseen)
+		cnidstate_say(out, RUN_FIGURE_CNID_FOLDER, 0, unseen);
 }
 
 static void look_at_metad(struct run_figures *out, pid_t cnid_metad)
@@ -270,11 +356,16 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
 		run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
 		run_figure_set(out, RUN_FIGURE_CNID_HELD, 0);
 	}
-	if (is.dbd && is.local)
-		look_for_listener(out, &is, pid);
-	if (is.dbd && is.local && s->cnid_metad)
+	if (is.n_listeners)
+		look_for_listeners(out, &is, pid);
+	else if (is.unseen_server)
+		cnidstate_say(out, RUN_FIGURE_CNID_DOWN, 0, is.unseen_server);
+	if (is.n_listeners && s->cnid_metad)
 		look_at_metad(out, s->cnid_metad);
+	if (is.unseen_server && !(out->value[RUN_FIGURE_CNID_HELD] > 0)) {
+		out->known[RUN_FIGURE_CNID_HELD] = false;
+		run_figure_who(out, RUN_FIGURE_CNID_HELD, "%s", is.unseen_server);
+	}
 	run_figure_set(out, RUN_FIGURE_CNID_MYSQL, is.mysql);
-	if (is.files)
-		look_at_folder(out, pid, root, is.folder);
+	look_at_folders(out, &is, pid, root);
 }

@@ -150,6 +150,7 @@ static struct host seen(const char *conf, void (*server)(uint16_t port), uint16_
 }
 
 #define VOLUME       "[vol1]\npath = /srv\n"
+#define OTHER        "[vol2]\npath = /srv2\n"
 #define GLOBAL(line) "[Global]\n" line "\n" VOLUME
 
 static const struct {
@@ -184,6 +185,20 @@ static const struct {
 	{ GLOBAL("cnid server = 192.0.2.9:4700"), 0, -1, NULL },
 	{ GLOBAL("cnid server = [2001:db8::1]:4700"), 0, -1, NULL },
 	{ GLOBAL("cnid server = cnid.example.com"), 0, -1, NULL },
+	/* Each volume may have its own. */
+	{ VOLUME "cnid server = localhost:4701\n" OTHER, 4700, 1, "port 4701" },
+	{ VOLUME OTHER "cnid server = localhost:4701\n", 4700, 1, "port 4701" },
+	{ VOLUME OTHER "cnid server = localhost:4701\n", 4701, 1, "port 4700" },
+	{ VOLUME "cnid scheme = dbd\n" OTHER "cnid server = localhost:4701\n", 4701, 2,
+	  "port 4700" },
+	{ VOLUME "cnid scheme = dbd\n" OTHER "cnid server = localhost:4701\n", 4700, 1,
+	  "port 4701" },
+	{ VOLUME OTHER "cnid scheme = sqlite\ncnid server = localhost:4701\n", 4700, 0, NULL },
+	{ VOLUME OTHER "cnid server = localhost:4700\n", 4700, 0, NULL },
+	{ GLOBAL("cnid server = 192.0.2.9") "cnid server = localhost\n", 4700, 0, NULL },
+	{ VOLUME OTHER "cnid server = 192.0.2.9\n", 4700, -1, "on another host" },
+	{ VOLUME "cnid server = 192.0.2.9\n" OTHER, 4700, -1, "on another host" },
+	{ VOLUME OTHER "cnid scheme = mysql\n", 4700, -1, "database server" },
 };
 
 static void a_server_that_nobody_listens_for_is_down(void **state)
@@ -200,6 +215,22 @@ static void a_server_that_nobody_listens_for_is_down(void **state)
 		if (cases[i].who)
 			assert_non_null(strstr(h.f.who[RUN_FIGURE_CNID_DOWN], cases[i].who));
 		assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == 0);
+	}
+}
+
+/* The one that is down is named, whatever the others do; whether one is paused is not known. */
+static void beside_one_that_is_not_seen_one_is_down(void **state)
+{
+	static const char *const confs[] = { VOLUME OTHER "cnid server = 192.0.2.9\n",
+					     VOLUME OTHER "cnid scheme = mysql\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(confs) / sizeof(confs[0]); i++) {
+		struct host h = seen(confs[i], be_server, 0);
+
+		assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == 1);
+		assert_non_null(strstr(h.f.who[RUN_FIGURE_CNID_DOWN], "port 4700"));
+		assert_true(is(&h, RUN_FIGURE_CNID_HELD) == -1);
 	}
 }
 
@@ -241,6 +272,13 @@ static void a_database_server_is_not_down_while_a_process_of_it_serves(void **st
 	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == 0);
 	assert_true(is(&h, RUN_FIGURE_CNID_HELD) == 0);
 	host_end(&h);
+	/* That of another volume may be. */
+	h = seen(VOLUME "cnid scheme = mysql\n" OTHER "cnid server = 192.0.2.9\n", be_server, 0);
+	h.server = child(be_server, 0);
+	cnidstate_held(&h.f, h.server, &h.entry);
+	kill(h.server, SIGKILL);
+	waitpid(h.server, NULL, 0);
+	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == -1);
 }
 
 static void a_listener_of_ipv6_is_one(void **state)
@@ -340,6 +378,10 @@ static void an_immutable_folder_is_named(void **state)
 
 static void is_refused_by(unsigned long flags, const char *options, bool fill, const char *why)
 {
+	/* For all volumes, or for one of them. */
+	static const char *const confs[] = { "[Global]\nvol dbpath = /dbs\n" VOLUME,
+					     VOLUME "vol dbpath = /dbs\n" OTHER,
+					     VOLUME OTHER "vol dbpath = /dbs\n" };
 	char folder[PATH_MAX], file[PATH_MAX + 8];
 	struct host h;
 	int fd;
@@ -356,10 +398,13 @@ static void is_refused_by(unsigned long flags, const char *options, bool fill, c
 	}
 	if (flags)
 		assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | flags, options), 0);
-	h = seen("[Global]\nvol dbpath = /dbs\n" VOLUME, be_server, 4700);
+	for (size_t i = 0; i < sizeof(confs) / sizeof(confs[0]); i++) {
+		h = seen(confs[i], be_server, 4700);
+		if (is(&h, RUN_FIGURE_CNID_FOLDER) != 1)
+			fail_msg("case %zu: %g", i, is(&h, RUN_FIGURE_CNID_FOLDER));
+		assert_string_equal(h.f.who[RUN_FIGURE_CNID_FOLDER], why);
+	}
 	umount2(folder, MNT_DETACH);
-	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == 1);
-	assert_string_equal(h.f.who[RUN_FIGURE_CNID_FOLDER], why);
 }
 
 static void a_folder_without_room_is_named(void **state)
@@ -379,6 +424,14 @@ static void what_cannot_be_seen_is_not_known(void **state)
 	h = seen("[Global]\nvol dbpath = /not/there\n" VOLUME, be_server, 4700);
 	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == -1);
 	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == 0);
+	/* Of one volume; or the databases are in the volumes. */
+	h = seen(VOLUME "vol dbpath = /not/there\n" OTHER, be_server, 4700);
+	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == -1);
+	h = seen(GLOBAL("vol dbnest = yes"), be_server, 4700);
+	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == -1);
+	assert_non_null(strstr(h.f.who[RUN_FIGURE_CNID_FOLDER], "dbnest"));
+	h = seen(GLOBAL("vol dbnest = no"), be_server, 4700);
+	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == 0);
 	host_begin(&h, be_server, 0);
 	strcpy(h.entry.conf, "/etc/not-there.conf");
 	look(&h);
@@ -399,6 +452,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_nobody_listens_for_is_down),
+		cmocka_unit_test(beside_one_that_is_not_seen_one_is_down),
 		cmocka_unit_test(settings_that_it_may_not_have_read_say_nothing_of_its_cnid_server),
 		cmocka_unit_test(a_database_server_is_not_down_while_a_process_of_it_serves),
 		cmocka_unit_test(a_listener_of_ipv6_is_one),
