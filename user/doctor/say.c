@@ -220,7 +220,7 @@ char *doctor_say_doubt(char *out, size_t len, const struct run_figures *f,
 	if (found->doubt == DOCTOR_DOUBT_UNKNOWN)
 		snprintf(out, len, "%s is not known", about);
 	else if (found->doubt == DOCTOR_DOUBT_REASON)
-		snprintf(out, len, "%s explains part of the same time", about);
+		snprintf(out, len, "%s may explain part of the same time", about);
 	else if (found->doubt == DOCTOR_DOUBT_BOUND)
 		snprintf(out, len, "%s may be larger than is known", about);
 	else if (found->doubt == DOCTOR_DOUBT_LIMIT)

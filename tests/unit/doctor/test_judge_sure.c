@@ -187,16 +187,20 @@ static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 		  { { RUN_FIGURE_THROTTLED, 0.9 },
 		    { RUN_FIGURE_WAIT_CPU, 0.9 },
 		    { RUN_FIGURE_QUOTA_WAIT, 0.9 } } },
-		{ "memory-limit",
-		  RUN_FIGURE_SYNC,
-		  { { RUN_FIGURE_MEMORY_HITS, 100 },
-		    { RUN_FIGURE_MEMORY_REREAD, 9e6 },
-		    { RUN_FIGURE_WAIT_DISK, 0.9 } } },
-		{ "memory",
-		  RUN_FIGURE_SYNC,
-		  { { RUN_FIGURE_PRESSURE_MEMORY, 0.9 },
-		    { RUN_FIGURE_MEMORY_FREE, 0.01 },
-		    { RUN_FIGURE_WAIT_DISK, 0.9 } } },
+		{ "slow-disk",
+		  RUN_FIGURE_DEVICE_REBUILD,
+		  { { RUN_FIGURE_DEVICE_BUSY, 0.95 },
+		    { RUN_FIGURE_DEVICE_TIME, 30e6 },
+		    { RUN_FIGURE_READ, 1e6 },
+		    { RUN_FIGURE_WAIT_DISK, 0.7 } } },
+		{ "slow-disk",
+		  RUN_FIGURE_DEVICE_REBUILD,
+		  { { RUN_FIGURE_DEVICE_BUSY, 0.95 },
+		    { RUN_FIGURE_DEVICE_TIME, 30e6 },
+		    { RUN_FIGURE_WAIT_DISK, 0.7 } } },
+		{ "fsync",
+		  RUN_FIGURE_DEVICE_REBUILD,
+		  { { RUN_FIGURE_SYNC, 0.9 }, { RUN_FIGURE_SYNC_MEAN, 30e6 } } },
 		{ "huge-folder",
 		  RUN_FIGURE_WAIT_DISK,
 		  { { RUN_FIGURE_LIST_REQUESTS, 100 },
@@ -213,12 +217,62 @@ static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
 		for (size_t k = 0; k < 4 && of[i / 2].is[k].value > 0; k++)
 			run_figure_set(&f, of[i / 2].is[k].figure, of[i / 2].is[k].value);
-		run_figure_set(&f, of[i / 2].reason, also ? 0.8 : 0);
+		run_figure_set(&f, of[i / 2].reason, also ? 1 : 0);
 		d = judged(&f);
 		for (size_t k = 0; k < d.n_found; k++)
 			if (!strcmp(d.found[k].rule->key, of[i / 2].key)) {
 				there = true;
 				assert_int_equal(d.found[k].sure, !also);
+			}
+		assert_true(there);
+		diagnosis_fini(&d);
+	}
+}
+
+/* Little of what was read had been in memory, or little of the time was waited for memory. */
+static void how_much_of_a_wait_is_for_want_of_memory_is_not_sure(void **state)
+{
+	static const struct {
+		const char *key;
+		struct {
+			enum run_figure figure;
+			double value;
+		} is[6];
+	} of[] = {
+		{ "memory-limit",
+		  { { RUN_FIGURE_MEMORY_HITS, 100 },
+		    { RUN_FIGURE_MEMORY_REREAD, 0.8e6 },
+		    { RUN_FIGURE_READ, 100e6 },
+		    { RUN_FIGURE_WAIT_DISK, 0.7 } } },
+		{ "memory-limit",
+		  { { RUN_FIGURE_MEMORY_HITS, 100 },
+		    { RUN_FIGURE_MEMORY_REREAD, 90e6 },
+		    { RUN_FIGURE_READ, 100e6 },
+		    { RUN_FIGURE_SYNC, 0.1 },
+		    { RUN_FIGURE_WAIT_DISK, 0.9 } } },
+		{ "memory",
+		  { { RUN_FIGURE_PRESSURE_MEMORY, 0.9 },
+		    { RUN_FIGURE_MEMORY_STALL, 0.15 },
+		    { RUN_FIGURE_MEMORY_ELSEWHERE, 0.06 },
+		    { RUN_FIGURE_MEMORY_FREE, 0.01 },
+		    { RUN_FIGURE_BUSY, 3 },
+		    { RUN_FIGURE_WAIT_DISK, 0.9 } } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = healthy(&kind_afp.is);
+		bool there = false;
+		struct diagnosis d;
+
+		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+		for (size_t k = 0; k < 6 && of[i].is[k].value > 0; k++)
+			run_figure_set(&f, of[i].is[k].figure, of[i].is[k].value);
+		d = judged(&f);
+		for (size_t k = 0; k < d.n_found; k++)
+			if (!strcmp(d.found[k].rule->key, of[i].key)) {
+				there = true;
+				assert_false(d.found[k].sure);
 			}
 		assert_true(there);
 		diagnosis_fini(&d);
@@ -236,7 +290,7 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		bool about; /* that figure */
 		bool bound; /* it is known as a lower bound */
 	} of[] = {
-		{ "", RUN_FIGURE_SYNC, 0, DOCTOR_NO_DOUBT, false, false },
+		{ "", RUN_FIGURE_DEVICE_REBUILD, 0, DOCTOR_NO_DOUBT, false, false },
 		{ "not all was counted", RUN_FIGURE_UNCOUNTED, 3, DOCTOR_DOUBT_LOSSES, false,
 		  false },
 		{ "uncounted is not known", RUN_FIGURE_UNCOUNTED, -1, DOCTOR_DOUBT_UNKNOWN, true,
@@ -245,15 +299,16 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		  false },
 		{ "it explains less than half of the waiting", RUN_FIGURE_WAIT_DISK, 0.4,
 		  DOCTOR_DOUBT_WEIGHT, false, false },
-		{ "sync is not known", RUN_FIGURE_SYNC, -1, DOCTOR_DOUBT_UNKNOWN, true, false },
-		{ "sync explains part of the same time", RUN_FIGURE_SYNC, 0.7, DOCTOR_DOUBT_REASON,
+		{ "device_rebuild is not known", RUN_FIGURE_DEVICE_REBUILD, -1,
+		  DOCTOR_DOUBT_UNKNOWN, true, false },
+		{ "device_rebuild may explain part of the same time", RUN_FIGURE_DEVICE_REBUILD, 1,
+		  DOCTOR_DOUBT_REASON, true, false },
+		{ "device_others is not known", RUN_FIGURE_DEVICE_OTHERS, -1, DOCTOR_DOUBT_UNKNOWN,
 		  true, false },
-		{ "memory_free is not known", RUN_FIGURE_MEMORY_FREE, -1, DOCTOR_DOUBT_UNKNOWN,
-		  true, false },
-		{ "memory_free may be larger than is known", RUN_FIGURE_MEMORY_FREE, 0.01,
+		{ "device_others may be larger than is known", RUN_FIGURE_DEVICE_OTHERS, 0.01,
 		  DOCTOR_DOUBT_BOUND, true, true },
-		{ "pressure_memory is close to the threshold of this rule",
-		  RUN_FIGURE_PRESSURE_MEMORY, 0.11, DOCTOR_DOUBT_LIMIT, true, false },
+		{ "device_busy is close to the threshold of this rule", RUN_FIGURE_DEVICE_BUSY,
+		  0.55, DOCTOR_DOUBT_LIMIT, true, false },
 	};
 
 	(void)state;
@@ -264,15 +319,16 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		char text[80];
 
 		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
-		run_figure_set(&f, RUN_FIGURE_PRESSURE_MEMORY, 0.9);
-		run_figure_set(&f, RUN_FIGURE_MEMORY_FREE, 0.01);
+		run_figure_set(&f, RUN_FIGURE_DEVICE_BUSY, 0.95);
+		run_figure_set(&f, RUN_FIGURE_DEVICE_TIME, 30e6);
+		run_figure_set(&f, RUN_FIGURE_READ, 1e6);
 		run_figure_set(&f, RUN_FIGURE_WAIT_DISK, 0.9);
 		run_figure_set(&f, of[i].figure, of[i].value);
 		f.known[of[i].figure] = of[i].value >= 0;
 		f.at_least[of[i].figure] = of[i].bound;
 		d = judged(&f);
 		for (size_t k = 0; k < d.n_found; k++)
-			if (!strcmp(d.found[k].rule->key, "memory"))
+			if (!strcmp(d.found[k].rule->key, "slow-disk"))
 				is = &d.found[k];
 		assert_non_null(is);
 		assert_int_equal(is->doubt, of[i].doubt);
@@ -292,6 +348,7 @@ int main(void)
 		cmocka_unit_test(a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy),
 		cmocka_unit_test(what_the_host_loses_is_no_failure_of_the_server),
 		cmocka_unit_test(a_wait_that_another_cause_explains_is_not_sure),
+		cmocka_unit_test(how_much_of_a_wait_is_for_want_of_memory_is_not_sure),
 		cmocka_unit_test(what_makes_a_finding_only_likely_is_said),
 	};
 

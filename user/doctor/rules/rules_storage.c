@@ -2,7 +2,8 @@
 /*
  * What can be wrong below a server's files: room, memory, disks, file systems. Each needs a figure
  * of what the server itself uses (its cgroup, the device of its volumes) and the requests' wait for
- * it. Limits were chosen with tests/doctor/lab.py.
+ * it. Limits were chosen with tests/doctor/lab.py. How much of that wait came of too little memory
+ * no figure says: those two are never sure.
  */
 #include "doctor/rules/rules_priv.h"
 
@@ -61,7 +62,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(MEMORY_HITS, MEMORY_HITS_LEAST), LEAST(MEMORY_REREAD, 0.5e6)), HARM(WAIT_DISK, 0.2), WORTH_US(50), REASONS(F(SYNC)),
+		TESTS(LEAST(MEMORY_HITS, MEMORY_HITS_LEAST), LEAST(MEMORY_REREAD, 0.5e6)), HARM(WAIT_DISK, 0.2), WORTH_US(50), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(MEMORY_LIMIT), F(MEMORY_USED), F(MEMORY_HITS), F(MEMORY_REREAD), F(MEMORY_FREE)),
 		.says = "the server's cgroup ran into its memory limit of {memory_limit}, {memory_hits}[ ({memory_limit.who})], and {memory_reread} were read again soon after memory had dropped them; requests waited for files for {wait_disk} of all request time",
 		.todo = "raise MemoryMax= and MemoryHigh= of its systemd unit (memory.max, memory.high, or memory.limit_in_bytes of that cgroup): the machine's free memory does not help it",
@@ -71,7 +72,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "memory", .name = "shortage of memory", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, MEMORY_HITS_LEAST), MOST(MEMORY_ELSEWHERE, 0.5)), HARM(WAIT_DISK, 0.2), WORTH_US(200), REASONS(F(SYNC)),
+		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, MEMORY_HITS_LEAST), MOST(MEMORY_ELSEWHERE, 0.5)), HARM(WAIT_DISK, 0.2), WORTH_US(200), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(MEMORY_FREE), F(PRESSURE_MEMORY), F(MEMORY_STALL), F(SWAPPED_IN), F(READ)),
 		.says = "the machine is short of memory: {memory_free} of it is free, programs waited for it {pressure_memory} of the time[, those of the server's cgroup {memory_stall}][; {swapped_in} pages were read from swap]; requests waited for files for {wait_disk} of all request time",
 		.todo = "more memory, or fewer other programs",
@@ -126,7 +127,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "fsync", .name = "fsync storm", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(SYNC, 0.25), LEAST(SYNC_MEAN, 5e6), MOST(IO_LIMIT, 0.6), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH)), HARM(SYNC, 0.25),
+		TESTS(LEAST(SYNC, 0.25), LEAST(SYNC_MEAN, 5e6), MOST(IO_LIMIT, 0.6), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH)), HARM(SYNC, 0.25), REASONS(F(DEVICE_REBUILD)),
 		EVIDENCE(F(SYNC), F(SYNC_RATE), F(SYNC_MEAN), F(DEVICE_TIME), F(MEAN)),
 		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} fsync calls, {sync_mean} on average",
 		.todo = "a disk with a write cache that survives a power loss; see which client flushes (Time Machine does after each band)",
@@ -144,7 +145,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), LEAST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
+		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), LEAST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM), REASONS(F(DEVICE_REBUILD)),
 		EVIDENCE(F(WAIT_DISK), F(SYNC), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]; {device_busy.who} was busy {device_busy} of the time, an access took {device_time} on average[; {read} were read from disks]",
 		.todo = "more memory if the same files are read again and again; else a faster disk, or see which program keeps it busy",
@@ -153,7 +154,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), MOST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
+		TESTS(LEAST(DEVICE_BUSY, DEVICE_BUSY_MUCH), LEAST(DEVICE_TIME, DEVICE_TIME_LONG), MOST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, DEVICE_OTHERS_MUCH), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM), REASONS(F(DEVICE_REBUILD)),
 		EVIDENCE(F(WAIT_DISK), F(SYNC), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]; {device_busy.who} was busy {device_busy} of the time, an access took {device_time} on average",
 		.todo = "a faster disk (where fsync waits, one with a write cache that survives a power loss), or see which program keeps it busy",
