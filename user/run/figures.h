@@ -90,7 +90,7 @@
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                                 \
 	  "of the request time, and the time that sessions were paused between requests, the pauses")            \
 	X(STOPPED_IDLE, "stopped_idle", "share",                                                                 \
-	  "of the same time: pauses between requests of sessions that may have asked for nothing then")          \
+	  "of the same time: pauses of sessions (or bricks) that may have been asked for nothing then")          \
 	X(STOPS, "stops", "1",                                                                                   \
 	  "how often a process of {server} was paused, in pauses that are over; who: when, which one last")      \
 	X(STOPPED_NOW, "stopped_now", "1",                                                                       \

@@ -84,7 +84,7 @@ def test_a_traced_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     with at_work(scope, gluster, *OFFICE), traced([pid]) as tracer:
         said = doctor(scope, pid)
     found = first_is(said, "server-traced", never=("server-stopped",))
-    assert f"tracing by strace (pid {tracer}) paused brick processes" in found["text"]
+    assert f"tracing by strace (pid {tracer}) paused threads of brick" in found["text"]
 
 
 @pytest.mark.judges

@@ -68,14 +68,10 @@ def at_work(server: Samba, folder: str = ".", steps: str = STEPS) -> Iterator[No
 
 
 def sessions(server: Samba) -> list[int]:
-    """Processes of the server that have a connection."""
-    found = []
-    for child in server.children():
-        with contextlib.suppress(OSError):
-            links = [str(fd.readlink()) for fd in Path(f"/proc/{child}/fd").iterdir()]
-            if len([link for link in links if link.startswith("socket:")]) > 2:
-                found.append(child)
-    return found
+    """Processes of the server that have a client's connection."""
+    command = ["ss", "-Htnp", "state", "established", f"sport = :{server.port}"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [pid for pid in server.children() if re.search(rf"pid={pid}\b", said.stdout)]
 
 
 def doctor(scope: Scope, server: Samba) -> Any:

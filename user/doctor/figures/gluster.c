@@ -52,7 +52,8 @@ static void doctor_gluster_look_threads(const struct handed *h)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		work += i == ACCOUNT_OTHER ? 0 : h->did[i];
 	handed_share(h, RUN_FIGURE_WAIT_THREAD, fmax(h->all_ns - work, 0));
-	handed_stopped(h);
+	/* Which of several bricks clients asked meanwhile is not known. */
+	handed_stopped(h, bricks > 1 ? h->did[ACCOUNT_STOPPED] : 0);
 	if (io < 1) {
 		run_figure_who(h->out, RUN_FIGURE_IO_THREADS_BUSY, "no io-thread was seen");
 		return;

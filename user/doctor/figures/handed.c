@@ -73,7 +73,7 @@ static double of_class(const struct handed *h, unsigned int class, double *calls
 	return ns;
 }
 
-void handed_stopped(const struct handed *h)
+void handed_stopped(const struct handed *h, double idle_ns)
 {
 	double stopped = h->did[ACCOUNT_STOPPED], all = 0;
 	bool traced = h->out->known[RUN_FIGURE_TRACED] && h->out->value[RUN_FIGURE_TRACED] > 0;
@@ -85,6 +85,7 @@ void handed_stopped(const struct handed *h)
 	if (traced)
 		all -= h->did[ACCOUNT_OTHER];
 	run_figure_share(h->out, RUN_FIGURE_STOPPED_WAIT, stopped, all);
+	run_figure_share(h->out, RUN_FIGURE_STOPPED_IDLE, idle_ns, all);
 }
 
 void handed_disk(const struct handed *h)

@@ -32,12 +32,12 @@ int handed_init(struct handed *out, struct run_figures *figures, const struct ru
 void handed_fini(struct handed *h);
 
 /*
- * Sets STOPPED_FOR, STOPPED and STOPPED_WAIT, of the time of all threads: whatever they serve,
- * nothing goes on.
+ * Sets STOPPED_FOR, STOPPED, STOPPED_WAIT and STOPPED_IDLE, of the time of all threads: whatever
+ * they serve, nothing goes on. idle_ns: of the stops, those in which nobody need have waited.
  * Of a server that is traced (TRACED) the latter is of what threads did: those that wait are not
  * stopped.
  */
-void handed_stopped(const struct handed *h);
+void handed_stopped(const struct handed *h, double idle_ns);
 /* Sets the waits for files and disks, and what was read. */
 void handed_disk(const struct handed *h);
 /* Sets CPU, WAIT_CPU and ON_CPU. */

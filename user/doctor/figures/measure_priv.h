@@ -61,6 +61,13 @@ void measure_calls_add(struct measure_calls *to, const struct ledger_part *p);
 typedef bool measure_skips(unsigned int account);
 void measure_service(struct run_figures *out, const struct run *r, measure_skips *skips);
 
+/*
+ * Of a number of stops between requests that took so long in all: the most of it that may have been
+ * in sessions which ask for something so seldom that nobody need have waited. Of m only run, ns and
+ * out are used.
+ */
+double measure_seldom_asked(const struct measure *m, double stopped_ns);
+
 /* Whether a request of this process had no answer at the end. */
 bool measure_is_in_service(const struct run *r, pid_t pid);
 

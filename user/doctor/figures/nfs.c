@@ -121,7 +121,7 @@ int doctor_nfs(struct run_figures *out, const struct run *r, const struct view *
 	nfs_look_process(out, r, ns);
 	/* No request opens a volume: an export whose folder is not there is said all the same. */
 	run_figure_set(out, RUN_FIGURE_VOLUMES_SHARE, 0);
-	handed_stopped(&h);
+	handed_stopped(&h, 0);
 	handed_cpu(&h);
 	handed_disk(&h);
 	handed_share(&h, RUN_FIGURE_NET, h.did[ACCOUNT_NET]);

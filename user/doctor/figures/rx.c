@@ -279,7 +279,7 @@ static void look_disk(const struct rx_figures *x)
 
 	if (!x->view->all.has_requests || handed_init(&h, x->out, x->run, x->view, x->ns))
 		return;
-	handed_stopped(&h);
+	handed_stopped(&h, 0);
 	handed_disk(&h);
 	handed_refused(&h, VDISKFULL, RUN_FIGURE_DISK_FULL, RUN_FIGURE_DISK_FULL_SHARE);
 	handed_refused(&h, EROFS, RUN_FIGURE_LOCKED, RUN_FIGURE_LOCKED_SHARE);

@@ -403,6 +403,15 @@ static void smb_look_processes(struct run_figures *out, const struct run *r, dou
 	doctor_actions(out, r);
 }
 
+/* A process serves one client: that it is paused between requests need have kept nobody waiting. */
+static double smb_idle_stops(const struct handed *h)
+{
+	struct measure m = { .out = h->out, .run = h->run, .ns = h->ns };
+
+	return measure_seldom_asked(&m, h->did[ACCOUNT_STOPPED] -
+					    (double)h->requests.all.time_ns[ACCOUNT_STOPPED]);
+}
+
 int doctor_smb(struct run_figures *out, const struct run *r, const struct view *v, double ns)
 {
 	struct smb_figures x = { 0 };
@@ -423,7 +432,7 @@ int doctor_smb(struct run_figures *out, const struct run *r, const struct view *
 	smb_look_processes(out, r, ns);
 	put_shares(out, RUN_FIGURE_CASE_FOLDED, r, r->shares.folded);
 	put_shares(out, RUN_FIGURE_ACL_MODULE, r, r->shares.acls);
-	handed_stopped(h);
+	handed_stopped(h, smb_idle_stops(h));
 	handed_cpu(h);
 	handed_disk(h);
 	handed_share(h, RUN_FIGURE_NET, h->did[ACCOUNT_NET]);

@@ -72,15 +72,11 @@ static void name_stopped(struct measure *m, double in, double out)
 	run_figure_who(m->out, RUN_FIGURE_STOPPED_FOR, "%s%s%s", within, between, now);
 }
 
-/*
- * Of a number of stops between requests that took so long in all: the most of it that may have been
- * in sessions which ask for something so seldom that nobody need have waited.
- */
-static double seldom_asked(const struct measure *m, double stopped_ns)
+double measure_seldom_asked(const struct measure *m, double stopped_ns)
 {
 	const struct run_figures *f = m->out;
 	double stops = f->known[RUN_FIGURE_STOPS] ? f->value[RUN_FIGURE_STOPS] : 0;
-	double each_ns = stopped_ns / fmax(stops, 1);
+	double each_ns = fmin(stopped_ns / fmax(stops, 1), m->ns);
 	size_t n = m->run->n_rest;
 
 	for (size_t i = 0; i < m->run->n_sessions; i++) {
@@ -108,7 +104,7 @@ static void look_stopped(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_STOPPED, in + out,
 			 m->ns * (double)(sessions ? sessions : 1));
 	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + waited, m->all_ns + waited);
-	run_figure_share(m->out, RUN_FIGURE_STOPPED_IDLE, seldom_asked(m, waited),
+	run_figure_share(m->out, RUN_FIGURE_STOPPED_IDLE, measure_seldom_asked(m, waited),
 			 m->all_ns + waited);
 }
 

@@ -25,7 +25,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "server-stopped", .name = "paused server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
+		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM), REASONS(F(STOPPED_IDLE)),
 		EVIDENCE(F(STOPPED), F(STOPS), F(SLOW_N), F(LONGEST)),
 		.says = "{server} processes were paused by a signal, a debugger or a freezer for {stopped} of the time of their threads[; paused {stops} time{stops.s}, {stops.who}][; paused now: {stopped_now.who}][; of {bricks_held.who}]",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",

@@ -103,8 +103,8 @@ static void add_folder(struct settings_of_cnid *out, const char *folder)
  * request 3269; not run). */
 #define SQLITE_SINCE 406
 
-static void take_volume(struct settings_of_cnid *out, const struct afpconf *c, const char *section,
-			unsigned int version)
+static void take_cnid_of(struct settings_of_cnid *out, const struct afpconf *c, const char *section,
+			 unsigned int version)
 {
 	const struct afpconf_item *scheme = settings_of_volume(c, section, "cnid scheme");
 	bool named = scheme && !strcasecmp(scheme->value, "dbd");
@@ -130,7 +130,7 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c,
 	*out = (struct settings_of_cnid) { 0 };
 	for (size_t i = 0; i < c->n; i++)
 		if (settings_makes_volume(c, i))
-			take_volume(out, c, c->item[i].section, version);
+			take_cnid_of(out, c, c->item[i].section, version);
 	if (out->dbd && out->mysql)
 		out->unseen_server = "a volume asks a database server";
 	if (!nest || !afpconf_is_yes(nest->value) || !out->n_folders)

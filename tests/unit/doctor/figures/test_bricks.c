@@ -153,6 +153,14 @@ static void a_brick_that_stands_still_is_known_by_its_threads(void **state)
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_STOPPED, 0.75);
 	is(&f, RUN_FIGURE_STOPPED_WAIT, 0.75);
+	is(&f, RUN_FIGURE_STOPPED_IDLE, 0);
+	done(r);
+	/* Of several, one that nobody asks may have stood still. */
+	r = two_bricks(0, 5);
+	r->phase[0]->ledger.part[2].part.stopped_ns = 3 * 9070 * (uint64_t)MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_true(f.value[RUN_FIGURE_STOPPED_WAIT] > 0.7);
+	is(&f, RUN_FIGURE_STOPPED_IDLE, f.value[RUN_FIGURE_STOPPED_WAIT]);
 	done(r);
 }
 

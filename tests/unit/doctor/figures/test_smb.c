@@ -191,6 +191,37 @@ static void one_paused_session_of_many_is_named(void **state)
 	done(r);
 }
 
+/* Eight sessions were paused all the time: requests that came then have waited, if any came. */
+static void pauses_of_idle_sessions_are_not_surely_a_harm(void **state)
+{
+	static const unsigned int requests[] = { 0, 2, 100 }; /* of each */
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct run_figures f = { 0 };
+		struct run *r = server();
+		struct ledger_part *p;
+		bool sure;
+
+		r->session[0].requests = 1000;
+		for (int k = 0; k < 8; k++)
+			run_session(r)->requests = requests[i];
+		p = add_wait(r, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 0);
+		p->part.stopped_ns = 80000u * (uint64_t)MS;
+		run_figure_set(&f, RUN_FIGURE_TRACED, 0);
+		run_figure_set(&f, RUN_FIGURE_STOPS, 8);
+		measured(&f, r);
+		assert_string_equal(found(&f, &sure), "server-stopped");
+		assert_int_equal(sure, requests[i] == 100);
+		/* In requests they are harm whoever asks. */
+		p->account = AFS_SMB2_CREATE;
+		measured(&f, r);
+		assert_string_equal(found(&f, &sure), "server-stopped");
+		assert_true(sure);
+		done(r);
+	}
+}
+
 /* Nobody waits for a server that tells of changes when there are some, or for whoever has a lock.
  */
 static void wait_for_others(unsigned int told)
@@ -545,6 +576,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_is_not_healthy),
 		cmocka_unit_test(all_kinds_of_what_cannot_be_read_are_named),
 		cmocka_unit_test(one_paused_session_of_many_is_named),
+		cmocka_unit_test(pauses_of_idle_sessions_are_not_surely_a_harm),
 		cmocka_unit_test(waits_for_other_clients_are_no_time_of_the_server),
 		cmocka_unit_test(folders_are_read_for_names_that_do_not_exist),
 		cmocka_unit_test(calls_are_of_those_too_that_wait_since),
