@@ -128,7 +128,7 @@
 	  "request time: all logins, also their wait for a CPU")                                                 \
 	X(LOGIN_REFUSED, "login_refused", "1", "logins refused: a wrong password, most often")                   \
 	X(SPOTLIGHT_WAIT, "spotlight_wait", "share",                                                             \
-	  "request time: Spotlight queries without an answer")                                                   \
+	  "request time: Spotlight queries that took 100 ms or more, or have no answer")                         \
 	X(IDLE_WAKES, "idle_wakes", "1/s",                                                                       \
 	  "waits a second that ended, of threads of sessions beside those that serve their clients")             \
 	X(IDLE_CPU, "idle_cpu", "share",                                                                         \

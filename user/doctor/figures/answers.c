@@ -124,18 +124,19 @@ static void look_repeated(struct measure *m)
 struct lists {
 	struct measure_calls all; /* requests, and their time */
 	double n, work_ns;
-	double
-	    reads; /* of folders: a folder whose names fit into one has two, the last one empty */
+	double ended; /* requests that were told that there is no more */
+	/* Of folders: one whose names fit into one read has two, the last one empty. */
+	double reads;
 };
 
-/* How many requests of a command were answered with an error that is not a normal answer. */
-static double answers_failed(const struct ledger *l, unsigned int account)
+/* How many requests of a command were told that there is no more (its normal result), or failed. */
+static double answers_with(const struct ledger *l, unsigned int account, bool normal)
 {
 	double n = 0;
 
 	for (size_t i = 0; i < l->n_results; i++)
 		if (l->result[i].account == account &&
-		    l->result[i].code != account_normal_result(NULL, account))
+		    (l->result[i].code == account_normal_result(NULL, account)) == normal)
 			n += (double)l->result[i].n;
 	return n;
 }
@@ -144,11 +145,12 @@ static double answers_failed(const struct ledger *l, unsigned int account)
 static void add_list(struct lists *to, const struct measure *m, const struct request *r)
 {
 	const struct ledger *l = &m->view.all;
-	double n = (double)r->a.sum.begun - answers_failed(l, r->number), share;
+	double n = (double)r->a.sum.begun - answers_with(l, r->number, false), share;
 
 	if (n <= 0)
 		return;
 	share = n / (double)r->a.sum.begun;
+	to->ended += answers_with(l, r->number, true);
 	to->all.n += n;
 	to->all.ns += measure_request_ns(r) * share;
 	to->work_ns += measure_own_ns(r) * share;
@@ -161,31 +163,51 @@ static void add_list(struct lists *to, const struct measure *m, const struct req
 }
 
 /*
- * The list of a folder is asked for in pieces. At its first the server opens the folder, and closes
- * it when it has read all names: so often lists were begun (seen with netatalk 3.1.12 to 4.5.1). If
- * lists are short on average, and some folders needed more reads than others, one may be huge: how
- * many requests that one took is not known.
+ * Why one of the lists may be huge, though they are short on average: how many requests it took, or
+ * will take, is not known. NULL: none is.
+ */
+static const char *hides_huge(const struct lists *l)
+{
+	bool more = l->reads - 2 * l->n >= READS_MORE;
+
+	if (l->all.n <= 0 || l->all.n >= LIST_LONG * fmax(l->n, 1))
+		return NULL;
+	if (l->n < 1)
+		return "a list was begun before the watch: how long it is was not seen";
+	if (more && l->n > 1)
+		return "folders of more than 1,000 files were listed among smaller ones";
+	return more && l->ended < 1 ? "the list of a folder of more than 1,000 files has no end yet"
+				    : NULL;
+}
+
+/*
+ * The list of a folder is asked for in pieces. At its first the server opens the folder, reads all
+ * names, and closes it: so often lists were begun, and as many reads tell of folders with many
+ * names (seen with netatalk 3.1.12 to 4.5.1).
  */
 static void look_lists(struct measure *m)
 {
 	static const char *const commands[] = { "FPEnumerate", "FPEnumerateExt",
 						"FPEnumerateExt2" };
 	struct lists l = { 0 };
+	const char *why;
 
 	for (size_t i = 0; i < m->requests.n; i++)
 		if (measure_is_one_of(m->requests.request[i].number, commands,
 				      sizeof(commands) / sizeof(*commands)))
 			add_list(&l, m, &m->requests.request[i]);
+	measure_share_of_work(m, RUN_FIGURE_LIST, l.work_ns);
+	why = hides_huge(&l);
+	if (why) {
+		run_figure_who(m->out, RUN_FIGURE_LIST_REQUESTS, "%s", why);
+		run_figure_who(m->out, RUN_FIGURE_LIST_TIME, "%s", why);
+		return;
+	}
 	/* One that goes on since before the watch was opened then. */
 	if (l.all.n > 0 && l.n < 1)
 		l.n = 1;
-	measure_share_of_work(m, RUN_FIGURE_LIST, l.work_ns);
 	run_figure_share(m->out, RUN_FIGURE_LIST_TIME, l.all.ns, l.n);
-	if (l.n > 1 && l.all.n < LIST_LONG * l.n && l.reads - 2 * l.n >= READS_MORE)
-		run_figure_who(m->out, RUN_FIGURE_LIST_REQUESTS,
-			       "folders of more than 1,000 files were listed among smaller ones");
-	else
-		run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, l.all.n, l.n);
+	run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, l.all.n, l.n);
 }
 
 void measure_answers(struct measure *m)

@@ -7,6 +7,7 @@
 
 /* SQLite takes and drops so many locks for a question, with a log (WAL) as netatalk has it. */
 #define LOCKS_ASKED 2
+#define OLDER_SHARE 0.05 /* of all request time: less is no cause's harm */
 
 /* A part of an account that changes nothing: questions to the CNID server or database. */
 static double asked_by(const struct ledger_part *p)
@@ -120,16 +121,12 @@ static void look_commands(struct measure *m)
 {
 	static const char *const data[] = { "FPRead", "FPReadExt", "FPWrite", "FPWriteExt",
 					    "FPCopyFile" };
-	double cpu = cpu_ns(&m->requests.all), most = 0, spotlight = 0, queries = 0, moved = 0;
+	double cpu = cpu_ns(&m->requests.all), most = 0, moved = 0;
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
 
-		if (measure_is(r->number, "FPSpotlightRPC") && measure_pending_ns(r) > 0) {
-			spotlight += measure_pending_ns(r);
-			queries += (double)(r->a.sum.begun - r->a.sum.answered);
-		}
 		if (measure_is_one_of(r->number, data, sizeof(data) / sizeof(*data)))
 			moved += cpu_ns(r);
 		if (cpu_ns(r) <= most)
@@ -139,8 +136,49 @@ static void look_commands(struct measure *m)
 	}
 	run_figure_share(m->out, RUN_FIGURE_COMMAND_CPU, most, cpu);
 	run_figure_share(m->out, RUN_FIGURE_DATA_CPU, moved, cpu);
-	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT, queries > 0 ? spotlight / queries : 0);
-	measure_share(m, RUN_FIGURE_SPOTLIGHT_WAIT, spotlight);
+}
+
+/*
+ * Whether requests from before the watch, of which only that is known what they wait for, have
+ * enough of the time to be of that command: then its figure is not known.
+ */
+static bool hides_older(const struct measure *m, enum account_column waits, enum run_figure which)
+{
+	if (m->before_ns[waits] < OLDER_SHARE * m->all_ns || m->before_ns[waits] <= 0)
+		return false;
+	run_figure_who(m->out, which, "what a request from before the watch was is not known");
+	return true;
+}
+
+/* Queries that took long, or have no answer; that they were paused is nothing of the indexer. */
+static void look_spotlight(struct measure *m)
+{
+	struct measure_calls long_ones = { 0 };
+	double held = 0;
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (!measure_is(r->number, "FPSpotlightRPC"))
+			continue;
+		measure_long_ones(r, &long_ones);
+		if (measure_pending_ns(r) > 0) {
+			long_ones.ns += measure_pending_ns(r);
+			long_ones.n += (double)(r->a.sum.begun - r->a.sum.answered);
+		}
+		held += measure_request_ns(r) - measure_own_ns(r);
+	}
+	held = fmin(held, long_ones.ns);
+	if (held > long_ones.ns / 2) {
+		run_figure_who(m->out, RUN_FIGURE_SPOTLIGHT,
+			       "sessions with a Spotlight query were paused, or had no CPU");
+		return;
+	}
+	if (!long_ones.n && hides_older(m, ACCOUNT_OTHER, RUN_FIGURE_SPOTLIGHT))
+		return;
+	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT,
+		       long_ones.n > 0 ? (long_ones.ns - held) / long_ones.n : 0);
+	measure_share(m, RUN_FIGURE_SPOTLIGHT_WAIT, long_ones.ns - held);
 }
 
 static bool asks_size(unsigned int account)
@@ -164,6 +202,11 @@ static void look_volume_size(struct measure *m)
 		    p->class == AFS_CLASS_DIR && p->object == AFS_OBJECT_DIR)
 			measure_calls_add(&folders, p);
 	}
+	if (!folders.n && hides_older(m, ACCOUNT_DISK, RUN_FIGURE_VOLUME_SIZE)) {
+		run_figure_who(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS, "%s",
+			       m->out->who[RUN_FIGURE_VOLUME_SIZE]);
+		return;
+	}
 	measure_share(m, RUN_FIGURE_VOLUME_SIZE, folders.ns);
 	run_figure_set(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS, asked > 0 ? folders.n / asked : 0);
 }
@@ -173,5 +216,6 @@ void measure_commands(struct measure *m)
 	look_behind(m);
 	look_asking(m);
 	look_commands(m);
+	look_spotlight(m);
 	look_volume_size(m);
 }

@@ -54,6 +54,9 @@ struct measure_calls {
 
 void measure_calls_add(struct measure_calls *to, const struct ledger_part *p);
 
+/* Adds those of its requests with an answer that took 100 ms or longer, and their time. */
+void measure_long_ones(const struct request *r, struct measure_calls *to);
+
 /*
  * Sets IN_SERVICE and OLDEST, of requests without an answer; skips (NULL: none): those of an
  * account that are no wait for the server.

@@ -9,16 +9,16 @@
 /* Younger ones are what a busy server has at any moment. */
 #define OLD_NS 1000000000u
 
-/* In buckets of the histogram that begin at that time or later. */
-static void add_stalls(const struct request *r, double *ns, double *n)
+void measure_long_ones(const struct request *r, struct measure_calls *to)
 {
 	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
 		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
 
 		if (low < SLOW_NS || !r->a.hist[i])
 			continue;
-		*n += (double)r->a.hist[i];
-		*ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) / 2;
+		to->n += (double)r->a.hist[i];
+		to->ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) /
+			  2;
 	}
 }
 
@@ -212,7 +212,7 @@ void measure_times(struct measure *m)
 {
 	const struct requests *all = &m->requests;
 	double before = before_ns(m), slow_ns = before - m->before_ns[ACCOUNT_NET], slow = 0;
-	double stalls = 0;
+	struct measure_calls stalls = { 0 };
 
 	for (size_t i = 0; i < m->run->n_service; i++) {
 		const struct run_service *s = &m->run->service[i];
@@ -222,14 +222,15 @@ void measure_times(struct measure *m)
 	for (size_t i = 0; i < all->n; i++) {
 		if (measure_refused_logins(m, all->request[i].number))
 			continue;
-		add_stalls(&all->request[i], &slow_ns, &stalls);
+		measure_long_ones(&all->request[i], &stalls);
 		add_pending(&all->request[i], &slow_ns, &slow);
 	}
-	look_stalls(m, stalls);
+	slow_ns += stalls.ns;
+	look_stalls(m, stalls.n);
 	run_figure_set(m->out, RUN_FIGURE_REQUESTS, (double)all->all.a.sum.answered);
 	measure_per_second(m, RUN_FIGURE_RATE, (double)all->all.a.sum.answered);
 	run_figure_share(m->out, RUN_FIGURE_BUSY, m->all_ns, m->ns);
-	run_figure_set(m->out, RUN_FIGURE_SLOW_N, slow + stalls);
+	run_figure_set(m->out, RUN_FIGURE_SLOW_N, slow + stalls.n);
 	measure_share(m, RUN_FIGURE_SLOW, slow_ns);
 	look_pending(m, before, before);
 	look_answered(m);
