@@ -521,20 +521,21 @@ static void look_chatty(struct client_looks *c, const struct client_look *is)
 		       s->address ? s->address : "?", account_name(s->habit.most, name));
 }
 
-static void clients_look_cpu(struct client_looks *c, const struct client_look *is)
+/* Of one that has ended, or is not listed, only how long it lived, and its requests' time. */
+static void clients_look_cpu(struct client_looks *c, const struct run_session *s, double lived_ns)
 {
-	const struct run_session *s = is->s;
-	double run = (double)(s->cpu_ns + s->runq_ns) / c->ns;
+	double run = s->has_cpu ? (double)(s->cpu_ns + s->runq_ns) / c->ns : lived_ns / c->ns;
 	double waits = fmin((double)s->busy_ns, run * c->ns);
 
-	if (!s->has_cpu || !s->requests || s->shared ||
-	    !PUT_WORST(
-		c, FIGURE(SESSION_RUN, fmin(run, 1)),
-		FIGURE(SESSION_CPU, (double)s->cpu_ns / c->ns),
-		IF_KNOWN(SESSION_WAIT, c->busy_ns > 0 ? waits / c->busy_ns : 0, c->busy_ns > 0)))
+	if (!PUT_WORST(c, UP_TO(SESSION_RUN, fmin(run, 1), s->has_cpu),
+		       IF_KNOWN(SESSION_CPU, (double)s->cpu_ns / c->ns, s->has_cpu),
+		       UP_TO(SESSION_WAIT, c->busy_ns > 0 ? waits / c->busy_ns : HUGE_VAL,
+			     s->has_cpu && c->busy_ns > 0)))
 		return;
-	run_figure_who(c->out, RUN_FIGURE_SESSION_RUN, "%s (pid %d)", s->user ? s->user : "nobody",
-		       s->pid);
+	run_figure_who(c->out, RUN_FIGURE_SESSION_RUN,
+		       s->has_cpu ? "%s (pid %d)"
+				  : "how much CPU time sessions had that have ended is not known",
+		       s->user ? s->user : "nobody", s->pid);
 }
 
 static double watched_ns(const struct client_looks *c, const struct run_session *s)
@@ -588,7 +589,11 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 		look_pauses(&c, &is);
 		look_upload(&c, &is);
 		look_chatty(&c, &is);
-		clients_look_cpu(&c, &is);
+		if (is.s->requests && !is.s->shared)
+			clients_look_cpu(&c, is.s, is.ns);
 	}
+	if (r->n_rest)
+		clients_look_cpu(&c, &(struct run_session) { .busy_ns = r->rest.busy_ns },
+				 (double)r->rest_ns);
 	say_unseen(&c, r);
 }

@@ -352,6 +352,48 @@ static void a_session_runs_on_a_cpu_or_waits_for_one(void **state)
 	assert_false(f.known[RUN_FIGURE_SESSION_RUN]);
 }
 
+/* What one that has ended used of a CPU is not known: it may be a cause if it lived long enough. */
+static void a_session_that_has_ended_may_have_filled_a_cpu(void **state)
+{
+	static const struct {
+		uint64_t busy_ms, lived_ms, other_ms;
+		bool known, listed;
+	} of[] = {
+		{ 9300, 9700, 50, false, true },   { 9300, 9700, 50, false, false },
+		{ 4900, 5000, 50, true, true },    { 4900, 5000, 50, true, false },
+		{ 1000, 9700, 2000, true, true },  { 1000, 9700, 2000, true, false },
+		{ 3000, 9700, 2000, false, true }, { 3000, 9700, 2000, false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_session *s;
+		struct run *r = made();
+		struct run_figures f;
+
+		s = client(r, 100, MS);
+		s->has_cpu = true;
+		s->cpu_ns = s->busy_ns = of[i].other_ms * MS;
+		if (of[i].listed) {
+			s = client(r, 5000, MS);
+			s->busy_ns = of[i].busy_ms * MS;
+			s->ended_ns = (AT + of[i].lived_ms) * MS;
+		} else {
+			r->n_rest = 1;
+			r->rest.requests = 5000;
+			r->rest.busy_ns = of[i].busy_ms * MS;
+			r->rest_ns = of[i].lived_ms * MS;
+		}
+		f = measured(r);
+		if (f.known[RUN_FIGURE_SESSION_RUN] != of[i].known)
+			fail_msg("case %zu: %g", i, f.value[RUN_FIGURE_SESSION_RUN]);
+		if (of[i].known)
+			is(&f, RUN_FIGURE_SESSION_RUN, (double)of[i].other_ms / WATCHED);
+		else
+			assert_true(strstr(f.who[RUN_FIGURE_SESSION_RUN], "have ended"));
+	}
+}
+
 /* A session of a part of the watch: shares are of that part. */
 static void a_client_that_came_late_is_measured_from_then_on(void **state)
 {
@@ -420,6 +462,7 @@ int main(void)
 		cmocka_unit_test(a_closed_window_counts_against_the_watched_time),
 		cmocka_unit_test(a_chatty_client_is_measured_against_all_requests),
 		cmocka_unit_test(a_session_runs_on_a_cpu_or_waits_for_one),
+		cmocka_unit_test(a_session_that_has_ended_may_have_filled_a_cpu),
 		cmocka_unit_test(a_client_that_came_late_is_measured_from_then_on),
 		cmocka_unit_test(of_several_parts_what_clients_cannot_have_waited_for_is_known),
 	};
