@@ -248,12 +248,12 @@ def _several(
     times = {sweep.id: _one(sweep, common) for sweep in (*a, *b)}
     slo = args.slo or a[0].slo
     limit = knee.slo(slo) if slo else knee.KEPT_UP_WITH if a[0].command == swept.REPLAY else None
-    found = [(sweep, *knee.estimate(sweep, limit)) for sweep in (*a, *b)]
-    without = [sweep.name for sweep, _, at in found if at is None]
-    limited = [x.name for x, rule, at in found if at is not None and _is_generators(x, rule, at)]
-    comparable = not without and not limited and len({rule for _, rule, _ in found}) == 1
+    found = [(sweep, knee.estimate(sweep, limit)) for sweep in (*a, *b)]
+    without = [sweep.name for sweep, of in found if of.at is None]
+    limited = [x.name for x, of in found if of.at is not None and _is_generators(x, of.rule, of.at)]
+    comparable = not without and not limited and len({of.rule for _, of in found}) == 1
     knees: versus.Times = {
-        sweep.id: {_knee_row(sweep): values.Value(at or 0.0)} for sweep, _, at in found
+        x.id: {_knee_row(x): values.Value(of.at or 0.0, of.blur)} for x, of in found
     }
     mine, theirs = ([run for x in side if (run := as_run(x))] for side in (a, b))
     doubts = design.doubts(mine, theirs)
@@ -270,7 +270,7 @@ def _several(
         said = [_of_knees(of_knees[0], args.least)]
     remarks = _notes(rows, [], args.least, True) + versus.zeros(mine, theirs, times)
     remarks += _doubted([*of_knees, *rows], doubts, args.least) + spoils
-    at = {sweep.name: value for sweep, _, value in found}
+    at = {sweep.name: of.at for sweep, of in found}
     each = ({sweep.name: at[sweep.name] for sweep in side} for side in (a, b))
     return Judged([*of_knees, *rows], remarks, said, *each)
 

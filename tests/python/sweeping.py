@@ -257,3 +257,9 @@ def sweep(
 
 def each(values: Sequence[float], made: Callable[[float], Made]) -> list[tuple[str, Made]]:
     return [(f"{v:g}", made(v)) for v in values]
+
+
+def said(text: str, kept: bool | None, why: str = "") -> dict[str, Any]:
+    """What load said of a limit."""
+    verdict = {True: "kept", False: "broken", None: "cannot tell"}[kept]
+    return {"text": text, "kept": kept, "verdict": verdict, "why": why}

@@ -6,13 +6,12 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from afpscope import Failure
 from afpscope.limit import fit, knee, outcome
 from afpscope.limit.knee import Cut, cut
-from sweeping import Made, each, sweep
+from sweeping import Made, each, said, sweep
 
 VALUES = (1, 2, 5, 10, 20, 50, 100)
 
@@ -217,11 +216,6 @@ def test_less_think_time_is_more_load(tmp_path: Path) -> None:
     made = sweep(tmp_path / "s", points, option="think")
     found = knee.find(made, knee.slo("p99=11ms"))
     assert (found.at, found.low, found.high) == ("1", "1", "0.5")
-
-
-def said(text: str, kept: bool | None, why: str = "") -> dict[str, Any]:
-    verdict = {True: "kept", False: "broken", None: "cannot tell"}[kept]
-    return {"text": text, "kept": kept, "verdict": verdict, "why": why}
 
 
 def test_what_load_said_of_a_limit_counts_whatever_the_figure_is(tmp_path: Path) -> None:

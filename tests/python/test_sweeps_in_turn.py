@@ -14,7 +14,7 @@ from afpscope.measure import turns
 from afpscope.saved.run import AB_FILE
 from afpscope.saved.steps import open_sweep
 from conftest import Done
-from sweeping import Made, each, sweep
+from sweeping import Made, each, said, sweep
 
 Execute = Callable[..., Done]
 VALUES = (2, 5, 10, 20, 50)
@@ -65,6 +65,27 @@ def test_equal_servers_have_no_other_knee(tmp_path: Path, execute: Execute) -> N
         row = knee_of(execute("compare", "--json", *sides(base)))
         wrong += row["verdict"] in ("better", "worse")
     assert not wrong
+
+
+def test_a_knee_between_two_steps_is_no_better_known(tmp_path: Path, execute: Execute) -> None:
+    """By a limit of failures there is no curve: each sweep says only which steps kept it."""
+
+    def knee(base: Path, last: dict[str, int]) -> dict[str, Any]:
+        for i, (pair, side) in enumerate(turns.order(5)):
+            points = [
+                (f"{v}", Made(v, slo=[said("failed<=0.1%", v <= last[side])]))
+                for v in (8, 16, 32, 64)
+            ]
+            sweep(base / f"{pair:03}{side}", points, started=f"2026-01-01T{i:02}:00:00Z")
+        return knee_of(execute("compare", "--json", "--slo", "failed<=0.1%", *sides(base)))
+
+    row = knee(tmp_path / "alike", {"a": 16, "b": 16})
+    assert row["verdict"] not in ("same", "better", "worse")
+    assert row["result"]["low"] <= -0.5 and row["result"]["high"] >= 1
+    row = knee(tmp_path / "next", {"a": 8, "b": 16})
+    assert row["verdict"] not in ("same", "better", "worse")
+    row = knee(tmp_path / "apart", {"a": 8, "b": 32})
+    assert row["verdict"] == "better" and row["result"]["low"] == pytest.approx(1)
 
 
 def test_few_sweeps_and_sweeps_without_a_knee_are_said(tmp_path: Path, execute: Execute) -> None:

@@ -373,20 +373,34 @@ def _curve(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:
     return _kept_rate(sweep) if rule == "rate" else _bend(sweep)
 
 
-def estimate(sweep: Sweep, limit: Slo | None) -> tuple[str, float | None]:
-    """The rule, and the load of the knee by one sweep alone, as well as it can be told. None: there
-    is no knee among what was measured."""
+@dataclass(frozen=True)
+class Estimate:
+    """The load of the knee by one sweep alone, as well as it can be told, and by which rule.
+
+    `at` None: there is no knee among what was measured. `blur`: the logarithm of the steps around
+    it, where it is only known to be between these.
+    """
+
+    rule: str
+    at: float | None
+    blur: float = 0.0
+
+
+def estimate(sweep: Sweep, limit: Slo | None) -> Estimate:
     sweep = sweep.for_rule(limit is not None)
     rule, all_of = judged(sweep, limit)
     curve = _curve(sweep, limit, rule)
     if curve:
-        return rule, None if curve.at is None else math.exp(curve.at * sweep.rank(1))
+        return Estimate(rule, None if curve.at is None else math.exp(curve.at * sweep.rank(1)))
     where = cut(all_of)
     if where.below is None or where.above is None:
-        return rule, None
+        return Estimate(rule, None)
+    below, above = abs(where.below), abs(where.above)
+    blur = abs(math.log(above / below))
     if rule == "growth":
-        return rule, abs(where.above) if where.above != max(r for r, _ in all_of) else None
-    return rule, math.sqrt(abs(where.below) * abs(where.above))
+        last = where.above == max(r for r, _ in all_of)
+        return Estimate(rule, None if last else above, blur)
+    return Estimate(rule, math.sqrt(below * above), blur)
 
 
 def _fitted(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:
