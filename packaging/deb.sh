@@ -31,4 +31,5 @@ fi
 cd "$top"
 # Not with --show-overrides: then lintian of Debian 12 also fails because of what is overridden.
 lintian --allow-root --fail-on error,warning ./*.changes
+[ -z "${SUDO_UID:-}" ] || chown -hR "$SUDO_UID:${SUDO_GID:?}" "$top"
 ls "$top"/*.deb

@@ -15,6 +15,11 @@ fi
 if [ "$(git rev-parse --show-toplevel 2> /dev/null)" = "$(pwd -P)" ]; then
     exec git ls-files "${which[@]}" -- "$@"
 fi
+# Git does not read a repository of another user.
+if [ -e .git ] && command -v git > /dev/null; then
+    echo "files.sh: git does not read $PWD: git config --global --add safe.directory '$PWD'" >&2
+    exit 1
+fi
 
 skip=(-name .git)
 while IFS= read -r line; do

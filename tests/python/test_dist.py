@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -82,6 +83,24 @@ def test_a_repository_around_the_tree_changes_nothing(tree: Path, tmp_path: Path
     alone = run(tree, "tests/files.sh", PATH=path)
     run(tree.parent, "git", "init", "-q")
     assert run(tree, "tests/files.sh") == alone
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_repository_that_git_refuses_gives_no_tarball(tmp_path: Path) -> None:
+    """As root in another user's clone: what nobody has committed would be in it, too."""
+    tree = tmp_path / "clone"
+    shutil.copytree(ROOT / "packaging", tree / "packaging")
+    shutil.copytree(ROOT / "tests", tree / "tests", ignore=lambda *_: {"python", "golden"})
+    run(tree, "git", "init", "-q")
+    for path in (tree, tree / ".git"):
+        os.chown(path, 1234, 1234)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("SUDO_")}
+    done = subprocess.run(
+        ["packaging/dist.sh", "1.2.3", tmp_path / "out"], cwd=tree, capture_output=True,
+        env=env | {"GIT_CONFIG_GLOBAL": "/dev/null"}, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode and "safe.directory" in done.stderr, done.stderr
+    assert not list((tmp_path / "out").glob("*.gz"))
 
 
 def test_what_lints_the_tree_needs_no_git(tree: Path, tmp_path: Path) -> None:
