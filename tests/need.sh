@@ -253,6 +253,19 @@ quiet() { # COMMAND...: its output only where it fails
     out=$("$@" 2>&1 < /dev/null) || die "$* failed: $out"
 }
 
+# As quiet; meanwhile no package starts a service (invoke-rc.d(8)).
+without_services() { # COMMAND...
+    local policy=/usr/sbin/policy-rc.d
+    if [ ! -e $policy ]; then
+        # If this script is killed, the file that stays forbids nothing.
+        printf '#!/bin/sh\n! kill -0 %d 2> /dev/null || exit 101\n' $$ > $policy
+        chmod +x $policy
+        # shellcheck disable=SC2064 # its value now
+        trap "rm -f $policy" EXIT
+    fi
+    quiet "$@"
+}
+
 need() { # NAMES...: install what is missing; a name may stand there twice
     local names name missing=() pkgs=()
     for names in "$@"; do
@@ -271,7 +284,7 @@ need() { # NAMES...: install what is missing; a name may stand there twice
         pkgs+=("$(candidate "$names")")
     done
     echo "need.sh: installing ${pkgs[*]}" >&2
-    quiet "${apt[@]}" install "${pkgs[@]}"
+    without_services "${apt[@]}" install "${pkgs[@]}"
 }
 
 [ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|deb|roots|vm|python... or need.sh --ruff|--clang-format|--python|--site|--prometheus|--forwarders|--kerberos|--libnfs|--libnfs4|--libsmb2"
