@@ -335,12 +335,9 @@ static bool slow_sees_older(const struct slow *s)
 	return s->a.found.servers.n && s->a.found.kind->is.by_session;
 }
 
-/* What is younger than a second will soon be a line of its own. */
-static int slow_look(void *user)
+/* Requests that run for so long. */
+static void slow_look_over(struct slow *s, uint64_t over_ns)
 {
-	struct slow *s = user;
-	uint64_t over_ns = s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S;
-
 	s->sum.running = 0;
 	watch_running(s->a.watch, clock_now_ns() - over_ns, put_running, s);
 	if (slow_sees_older(s)) {
@@ -348,6 +345,14 @@ static int slow_look(void *user)
 					     &s->a.found.servers.entry[0]) != 0;
 		unanswered_each_older(&s->unanswered, put_older, s);
 	}
+}
+
+/* What is younger than a second will soon be a line of its own. */
+static int slow_look(void *user)
+{
+	struct slow *s = user;
+
+	slow_look_over(s, s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S);
 	say_lost(s);
 	return 0;
 }
@@ -448,6 +453,9 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 		cmd_say("%s", s->a.found.doubt);
 	r = r ? r : attach_loop(&s->a, &steps, s);
 	ended = !watch_lives(s->a.watch);
+	/* Nothing comes later in which these could be a line. */
+	if (!r)
+		slow_look_over(s, s->cfg->over_ns);
 	if (!r)
 		r = slow_sum_up(s);
 	if (ended)

@@ -257,6 +257,26 @@ def test_a_request_from_before_has_its_user_and_is_counted_apart(
     assert "\n  0 slow (100ms or more), 1 more without an answer yet, 0 left out\n" in done.err
 
 
+def test_what_still_runs_at_the_end_is_shown(
+    scope: Scope, slowed: Server, client: RawClient
+) -> None:
+    """Also if it is younger than a second."""
+    client.open_volume("vol1")
+    (pid,) = slowed.sessions()
+    running = watch(scope, slowed, "-d", "1", "--over", "300ms")
+    later(0.1, lambda: os.kill(pid, signal.SIGSTOP))
+    held = threading.Thread(target=open_close, args=(client, "slow-sleep-300"))
+    held.start()
+    try:
+        done = running.finish().expect(OK)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        held.join()
+    (line,) = done.out.splitlines()
+    assert "FPOpenFork" in line and "still running: stopped " in line, done.out
+    assert "\n  0 slow (300ms or more), 1 more without an answer yet, 0 left out\n" in done.err
+
+
 def test_where_nothing_is_slow_no_line_is_printed(
     scope: Scope, guests: Server, pair: dict[int, Busy]
 ) -> None:
