@@ -222,7 +222,9 @@ def program_options(binary: Path) -> Things:
 
 # What a run has.
 
-_NAMES = "environment server options labels rungs absent figures names words compat ended"
+_NAMES = (
+    "environment server options labels rungs absent figures names words compat ended called types"
+)
 MAPS = set(_NAMES.split())  # their keys are names, not fields
 JSON = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer",
         float: "number"}  # fmt: skip
