@@ -167,6 +167,18 @@ def _is_generators(sweep: Sweep, rule: str, at: float) -> bool:
     return rule != "slo" and any(x.busy for x in beyond[:2])
 
 
+def _unserved(sweep: Sweep, rule: str, at: float) -> str:
+    """Why the steps around the knee do not show what the server can take; empty: they do.
+
+    Of a limit each step says itself whether it was kept.
+    """
+    upto = [s for s in sweep.measured if sweep.rank(s.size) <= sweep.rank(at)]
+    runs = (s.run for s in upto if s.run and rule != "slo")
+    return next(
+        (f"at {sweep.option} up to the knee {why}" for run in runs for why in spoiled.of(run)), ""
+    )
+
+
 def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:
     out = []
     for side, of in zip("AB", sides, strict=True):
@@ -181,6 +193,10 @@ def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:
     ]
     if limited:
         return [*out, f"the knees cannot be compared: {_GENERATORS} {' and '.join(limited)}"]
+    for side, of in zip("AB", sides, strict=True):
+        at = number(of.knee.at) if of.knee.at else None
+        if at and (why := _unserved(of.sweep, of.knee.rule, at)):
+            return [*out, f"the knees cannot be compared: {side}: {why}"]
     return [*out, between(sides[0].knee, sides[1].knee, margin)]
 
 
@@ -250,8 +266,10 @@ def _several(
     limit = knee.slo(slo) if slo else knee.KEPT_UP_WITH if a[0].command == swept.REPLAY else None
     found = [(sweep, knee.estimate(sweep, limit)) for sweep in (*a, *b)]
     without = [sweep.name for sweep, of in found if of.at is None]
-    limited = [x.name for x, of in found if of.at is not None and _is_generators(x, of.rule, of.at)]
-    comparable = not without and not limited and len({of.rule for _, of in found}) == 1
+    told = [(sweep, of.rule, of.at) for sweep, of in found if of.at is not None]
+    limited = [x.name for x, rule, at in told if _is_generators(x, rule, at)]
+    off = next((f"{x.name}: {why}" for x, rule, at in told if (why := _unserved(x, rule, at))), "")
+    comparable = not (without or limited or off) and len({of.rule for _, of in found}) == 1
     knees: versus.Times = {
         x.id: {_knee_row(x): values.Value(of.at or 0.0, of.blur)} for x, of in found
     }
@@ -265,6 +283,7 @@ def _several(
     if not comparable:
         why = f"{', '.join(without[:4])} without one" if without else "found by other rules"
         why = f"{_GENERATORS} {', '.join(limited[:4])}" if limited and not without else why
+        why = off if off and not without and not limited else why
         said = [f"the knees cannot be compared: {why}"]
     else:
         said = [_of_knees(of_knees[0], args.least)]

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from afpscope.limit import knee
 from afpscope.measure import turns
 from afpscope.saved.run import AB_FILE
 from afpscope.saved.steps import open_sweep
@@ -70,7 +72,7 @@ def test_equal_servers_have_no_other_knee(tmp_path: Path, execute: Execute) -> N
 def test_a_knee_between_two_steps_is_no_better_known(tmp_path: Path, execute: Execute) -> None:
     """By a limit of failures there is no curve: each sweep says only which steps kept it."""
 
-    def knee(base: Path, last: dict[str, int]) -> dict[str, Any]:
+    def made(base: Path, last: dict[str, int]) -> dict[str, Any]:
         for i, (pair, side) in enumerate(turns.order(5)):
             points = [
                 (f"{v}", Made(v, slo=[said("failed<=0.1%", v <= last[side])]))
@@ -79,13 +81,44 @@ def test_a_knee_between_two_steps_is_no_better_known(tmp_path: Path, execute: Ex
             sweep(base / f"{pair:03}{side}", points, started=f"2026-01-01T{i:02}:00:00Z")
         return knee_of(execute("compare", "--json", "--slo", "failed<=0.1%", *sides(base)))
 
-    row = knee(tmp_path / "alike", {"a": 16, "b": 16})
+    row = made(tmp_path / "alike", {"a": 16, "b": 16})
     assert row["verdict"] not in ("same", "better", "worse")
     assert row["result"]["low"] <= -0.5 and row["result"]["high"] >= 1
-    row = knee(tmp_path / "next", {"a": 8, "b": 16})
+    row = made(tmp_path / "next", {"a": 8, "b": 16})
     assert row["verdict"] not in ("same", "better", "worse")
-    row = knee(tmp_path / "apart", {"a": 8, "b": 32})
+    row = made(tmp_path / "apart", {"a": 8, "b": 32})
     assert row["verdict"] == "better" and row["result"]["low"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n", [5, 1])
+def test_a_server_that_turns_clients_away_has_no_better_knee(
+    tmp_path: Path, execute: Execute, n: int
+) -> None:
+    """Those that it serves have it for themselves."""
+    for i, (pair, side) in enumerate(turns.order(n)):
+        points = each(
+            VALUES,
+            lambda v, side=side: Made(  # type: ignore[misc]
+                clients=int(v),
+                rate=100 * min(v, {"a": 10, "b": 25}[side]),
+                missing=int(v) // 2 if side == "b" else 0,
+            ),
+        )
+        sweep(tmp_path / f"{pair:03}{side}", points, started=f"2026-01-01T{i:02}:00:00Z")
+    done = execute("compare", *sides(tmp_path))
+    assert "the knees cannot be compared: " in done.out, done.out
+    assert n == 1 or re.search("cannot be compared: .*no session", done.out), done.out
+
+
+@pytest.mark.parametrize("limit", ["failed<=0.1%", None])
+def test_a_knee_at_nothing_is_none(tmp_path: Path, limit: str | None) -> None:
+    """Clients that think for no time are the most load, and no multiple of it."""
+    points = [
+        (f"{v}", Made(8, rate=1000 / (v + 1), slo=[said("failed<=0.1%", v != 0)]))
+        for v in (20, 10, 5, 0)
+    ]
+    made = sweep(tmp_path / "think", points, option="think")
+    assert knee.estimate(made, knee.slo(limit) if limit else None).at is None
 
 
 def test_few_sweeps_and_sweeps_without_a_knee_are_said(tmp_path: Path, execute: Execute) -> None:

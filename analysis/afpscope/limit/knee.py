@@ -395,12 +395,13 @@ def estimate(sweep: Sweep, limit: Slo | None) -> Estimate:
     where = cut(all_of)
     if where.below is None or where.above is None:
         return Estimate(rule, None)
+    if rule == "growth" and where.above == max(r for r, _ in all_of):
+        return Estimate(rule, None)
     below, above = abs(where.below), abs(where.above)
+    if not below or not above:  # nothing is so many times as much as 0
+        return Estimate(rule, None)
     blur = abs(math.log(above / below))
-    if rule == "growth":
-        last = where.above == max(r for r, _ in all_of)
-        return Estimate(rule, None if last else above, blur)
-    return Estimate(rule, math.sqrt(below * above), blur)
+    return Estimate(rule, above if rule == "growth" else math.sqrt(below * above), blur)
 
 
 def _fitted(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:
