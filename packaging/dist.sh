@@ -17,7 +17,7 @@ mkdir -p "$out/$name"
 tests/files.sh --tracked > "$out/files"
 tar -c --no-recursion -T "$out/files" | tar -x -C "$out/$name"
 rm "$out/files"
-if [ -e .git ] && ! git diff --quiet HEAD; then
+if [ -e .git ] && command -v git > /dev/null && ! git diff --quiet HEAD; then
 	echo "dist.sh: changes that are not committed are in the tarball, too" >&2
 fi
 for template in debian/changelog packaging/afpscope.spec packaging/APKBUILD; do

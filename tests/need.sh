@@ -256,12 +256,13 @@ quiet() { # COMMAND...: its output only where it fails
 # As quiet; meanwhile no package starts a service (invoke-rc.d(8)).
 without_services() { # COMMAND...
     local policy=/usr/sbin/policy-rc.d
-    if [ ! -e $policy ]; then
+    if [ ! -e $policy ] || grep -qs '^# of need.sh$' $policy; then
         # If this script is killed, the file that stays forbids nothing.
-        printf '#!/bin/sh\n! kill -0 %d 2> /dev/null || exit 101\n' $$ > $policy
+        printf '#!/bin/sh\n# of need.sh\n! kill -0 %d 2> /dev/null || exit 101\n' $$ > $policy
         chmod +x $policy
-        # shellcheck disable=SC2064 # its value now
-        trap "rm -f $policy" EXIT
+        # Another one that runs meanwhile has put its own there.
+        # shellcheck disable=SC2064 # their values now
+        trap "! grep -qs 'kill -0 $$ ' $policy || rm -f $policy" EXIT
     fi
     quiet "$@"
 }
