@@ -379,6 +379,8 @@ static int slow_sum_up(struct slow *s)
 	s->sum.attach_ns = s->a.begun_cpu_ns;
 	s->sum.ns = attach_stop(&s->a) - s->a.begun_ns;
 	watch_pull(s->a.watch, 0);
+	/* Nothing comes later in which these could be a line. */
+	slow_look_over(s, s->cfg->over_ns);
 	r = watch_read(s->a.watch, &after);
 	if (!r)
 		s->sum.requests = ledger_answered(&after) - ledger_answered(&s->before);
@@ -453,9 +455,6 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 		cmd_say("%s", s->a.found.doubt);
 	r = r ? r : attach_loop(&s->a, &steps, s);
 	ended = !watch_lives(s->a.watch);
-	/* Nothing comes later in which these could be a line. */
-	if (!r)
-		slow_look_over(s, s->cfg->over_ns);
 	if (!r)
 		r = slow_sum_up(s);
 	if (ended)
