@@ -55,6 +55,7 @@ _SAYS = (
     "doctor/figures/ends",
     "doctor/pauses",
     "doctor/figures/gluster",
+    "doctor/figures/logins",
     "doctor/figures/rx",
     "doctor/figures/times",
     "doctor/figures/sessions",

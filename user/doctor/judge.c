@@ -407,6 +407,34 @@ static void judge_time(struct diagnosis *d, const struct run_figures *f)
 	qsort(d->took, d->n_took, sizeof(*d->took), judge_by_weight);
 }
 
+/* A wait for files and disks, or a part of it. */
+static bool is_of_disk(const struct doctor_rule *r)
+{
+	return r->harm == RUN_FIGURE_WAIT_DISK || r->harm == RUN_FIGURE_SYNC ||
+	       r->harm == RUN_FIGURE_OPEN;
+}
+
+/*
+ * What keeps a disk busy, or requests from it, cannot be told by the wait: beside a cause that is
+ * there and may explain as much of it, none is sure.
+ */
+static void doubt_beside_others(struct diagnosis *d)
+{
+	for (size_t i = 0; i < d->n_found; i++) {
+		struct doctor_finding *is = &d->found[i];
+
+		for (size_t k = 0; k < d->n_found && is->sure && is_of_disk(is->rule); k++) {
+			const struct doctor_finding *other = &d->found[k];
+
+			if (!other->rule->unsure || other->rule->whom || !is_of_disk(other->rule) ||
+			    is->weight - other->weight >= SURE_WEIGHT)
+				continue;
+			is->sure = false;
+			is->doubt = DOCTOR_DOUBT_OTHER;
+		}
+	}
+}
+
 /* The first finding says why, if any does. */
 static bool says_why(const struct diagnosis *d)
 {
@@ -526,6 +554,7 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 	judge_time(out, f);
 	for (size_t i = 0; i < n; i++)
 		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
+	doubt_beside_others(out);
 	qsort(out->found, out->n_found, sizeof(*out->found), judge_by_weight);
 	if (says_why(out))
 		drop_whom(out, f);

@@ -38,6 +38,8 @@ enum doctor_doubt {
 	DOCTOR_DOUBT_BOUND,   /* a figure that must be small may be larger than is known */
 	DOCTOR_DOUBT_LIMIT,   /* a figure is near its limit */
 	DOCTOR_DOUBT_RULE,    /* its rule is never sure: other causes have the same figures */
+	DOCTOR_DOUBT_OTHER,   /* beside what another finding may explain of the same time, that is
+				 less than half */
 };
 
 struct doctor_finding {

@@ -212,6 +212,7 @@ char *doctor_say_doubt(char *out, size_t len, const struct run_figures *f,
 		[DOCTOR_DOUBT_FEW] = "few requests were seen",
 		[DOCTOR_DOUBT_WEIGHT] = "it explains less than half of the waiting",
 		[DOCTOR_DOUBT_RULE] = "other causes can look the same",
+		[DOCTOR_DOUBT_OTHER] = "another finding may explain the same time",
 	};
 	const struct doctor_rule *r = found->rule;
 	const char *about = found->about < N_RUN_FIGURES ? run_figures[found->about].key : "";

@@ -85,6 +85,8 @@
 	  "request time: FPOpenVol and FPGetVolParms reading folders")                             \
 	X(VOLUME_SIZE_CALLS, "volume_size_calls", "1", "calls on folders for each of these")       \
 	X(SPOTLIGHT, "spotlight", "ns",                                                            \
-	  "mean time of Spotlight queries that took 100 ms or more, or had no answer at the end")
+	  "mean time of Spotlight queries that had no answer at the end")                          \
+	X(SPOTLIGHT_LATE, "spotlight_late", "ns",                                                  \
+	  "mean time of Spotlight queries with an answer, of those that took 100 ms or more")
 
 #endif

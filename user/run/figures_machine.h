@@ -11,10 +11,11 @@
  */
 
 /* Limits of its cgroup: from these on one holds the server back. */
-#define THROTTLED_LEAST   0.1 /* THROTTLED */
-#define QUOTA_HARM        0.2 /* QUOTA_WAIT */
-#define MEMORY_HITS_LEAST 10  /* MEMORY_HITS */
-#define IO_LIMIT_LEAST    0.5 /* IO_LIMIT */
+#define THROTTLED_LEAST   0.1  /* THROTTLED */
+#define QUOTA_HARM        0.2  /* QUOTA_WAIT */
+#define MEMORY_HITS_LEAST 10   /* MEMORY_HITS */
+#define IO_LIMIT_LEAST    0.5  /* IO_LIMIT */
+#define IO_LIMIT_SOME     0.05 /* of it: less holds nobody back, in bursts neither */
 
 /* A disk that is slow. */
 #define DEVICE_BUSY_MUCH 0.5

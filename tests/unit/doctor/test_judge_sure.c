@@ -102,7 +102,8 @@ static void is_sure_besides_its_reasons(struct run_figures *f, const struct doct
 			run_figure_set(f, r->reason[i], percent / 100.0);
 			d = judged(f);
 			is = found(&d, r);
-			assert_true(!is || is->sure == (percent <= 50));
+			assert_true(!is || is->sure == (percent <= 50) ||
+				    is->doubt == DOCTOR_DOUBT_OTHER);
 			assert_true(is || is_tested(r, r->reason[i]));
 			diagnosis_fini(&d);
 		}
@@ -229,6 +230,63 @@ static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 	}
 }
 
+/* Beside a cause that may explain as much of the same wait for disks none is sure. */
+static void beside_another_cause_of_the_same_wait_none_is_sure(void **state)
+{
+	static const struct {
+		const char *key;
+		struct {
+			enum run_figure figure;
+			double value;
+		} is[4];
+		bool sure;
+	} of[] = {
+		{ "slow-disk", { { 0, 0 } }, true },
+		{ "slow-disk",
+		  { { RUN_FIGURE_MEMORY_HITS, 500 }, { RUN_FIGURE_MEMORY_REREAD, 90e6 } },
+		  false },
+		{ "slow-disk",
+		  { { RUN_FIGURE_PRESSURE_MEMORY, 0.5 }, { RUN_FIGURE_MEMORY_FREE, 0.02 } },
+		  false },
+		{ "slow-disk", { { RUN_FIGURE_SCANNER, 1 }, { RUN_FIGURE_OPEN, 0.8 } }, false },
+		/* It explains little of that. */
+		{ "slow-disk", { { RUN_FIGURE_SCANNER, 1 }, { RUN_FIGURE_OPEN, 0.25 } }, true },
+		{ "fsync", { { RUN_FIGURE_SYNC, 0.9 }, { RUN_FIGURE_SYNC_MEAN, 40e6 } }, true },
+		{ "fsync",
+		  { { RUN_FIGURE_SYNC, 0.9 },
+		    { RUN_FIGURE_SYNC_MEAN, 40e6 },
+		    { RUN_FIGURE_REMOTE_FS, 1 } },
+		  false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = healthy(&kind_afp.is);
+		const struct doctor_finding *is = NULL;
+		struct diagnosis d;
+		char text[80];
+
+		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+		run_figure_set(&f, RUN_FIGURE_DEVICE_BUSY, 0.95);
+		run_figure_set(&f, RUN_FIGURE_DEVICE_TIME, 8e6);
+		run_figure_set(&f, RUN_FIGURE_READ, 100e6);
+		run_figure_set(&f, RUN_FIGURE_WAIT_DISK, 0.9);
+		for (size_t k = 0; k < 4 && of[i].is[k].value > 0; k++)
+			run_figure_set(&f, of[i].is[k].figure, of[i].is[k].value);
+		d = judged(&f);
+		for (size_t k = 0; k < d.n_found; k++)
+			if (!strcmp(d.found[k].rule->key, of[i].key))
+				is = &d.found[k];
+		assert_non_null(is);
+		if (is->sure != of[i].sure)
+			fail_msg("case %zu: %s sure", i, is->sure ? "is" : "is not");
+		if (!is->sure)
+			assert_string_equal(doctor_say_doubt(text, sizeof(text), &f, is),
+					    "another finding may explain the same time");
+		diagnosis_fini(&d);
+	}
+}
+
 /* Little of what was read had been in memory, or little of the time was waited for memory. */
 static void how_much_of_a_wait_is_for_want_of_memory_is_not_sure(void **state)
 {
@@ -348,6 +406,7 @@ int main(void)
 		cmocka_unit_test(a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy),
 		cmocka_unit_test(what_the_host_loses_is_no_failure_of_the_server),
 		cmocka_unit_test(a_wait_that_another_cause_explains_is_not_sure),
+		cmocka_unit_test(beside_another_cause_of_the_same_wait_none_is_sure),
 		cmocka_unit_test(how_much_of_a_wait_is_for_want_of_memory_is_not_sure),
 		cmocka_unit_test(what_makes_a_finding_only_likely_is_said),
 	};

@@ -172,8 +172,8 @@ static const char *hides_huge(const struct lists *l)
 
 	if (l->all.n <= 0 || l->all.n >= LIST_LONG * fmax(l->n, 1))
 		return NULL;
-	if (l->n < 1)
-		return "a list was begun before the watch: how long it is was not seen";
+	if (l->n < 1 || l->ended > l->n)
+		return "a list was begun before the watch: its length was not seen";
 	if (more && l->n > 1)
 		return "folders of more than 1,000 files were listed among smaller ones";
 	return more && l->ended < 1 ? "the list of a folder of more than 1,000 files has no end yet"

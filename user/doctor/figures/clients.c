@@ -521,21 +521,21 @@ static void look_chatty(struct client_looks *c, const struct client_look *is)
 		       s->address ? s->address : "?", account_name(s->habit.most, name));
 }
 
-/* Of one that has ended, or is not listed, only how long it lived, and its requests' time. */
+/* Of one that has ended only how long it lived is known; one that ran whenever it served, and not
+ * all the time, may have filled a CPU for as long as its client waited. */
 static void clients_look_cpu(struct client_looks *c, const struct run_session *s, double lived_ns)
 {
-	double run = s->has_cpu ? (double)(s->cpu_ns + s->runq_ns) / c->ns : lived_ns / c->ns;
-	double waits = fmin((double)s->busy_ns, run * c->ns);
+	double ran = s->has_cpu ? (double)(s->cpu_ns + s->runq_ns) : lived_ns, busy = c->busy_ns;
+	double own = (double)s->busy_ns, most = s->has_cpu ? c->ns : ran;
+	bool known = s->has_cpu && (own < NS_PER_S || ran < 0.9 * own || ran >= 0.9 * c->ns);
 
-	if (!PUT_WORST(c, UP_TO(SESSION_RUN, fmin(run, 1), s->has_cpu),
-		       IF_KNOWN(SESSION_CPU, (double)s->cpu_ns / c->ns, s->has_cpu),
-		       UP_TO(SESSION_WAIT, c->busy_ns > 0 ? waits / c->busy_ns : HUGE_VAL,
-			     s->has_cpu && c->busy_ns > 0)))
-		return;
-	run_figure_who(c->out, RUN_FIGURE_SESSION_RUN,
-		       s->has_cpu ? "%s (pid %d)"
-				  : "how much CPU time sessions had that have ended is not known",
-		       s->user ? s->user : "nobody", s->pid);
+	if (PUT_WORST(c, UP_TO(SESSION_RUN, fmin((known ? ran : most) / c->ns, 1), known),
+		      IF_KNOWN(SESSION_CPU, (double)s->cpu_ns / c->ns, known),
+		      UP_TO(SESSION_WAIT, busy > 0 ? fmin(own, ran) / busy : HUGE_VAL,
+			    known && busy > 0)))
+		run_figure_who(c->out, RUN_FIGURE_SESSION_RUN,
+			       known ? "%s (pid %d)" : "a session may have filled a CPU for a time",
+			       s->user ? s->user : "nobody", s->pid);
 }
 
 static double watched_ns(const struct client_looks *c, const struct run_session *s)

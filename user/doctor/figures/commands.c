@@ -7,6 +7,9 @@
 
 /* SQLite takes and drops so many locks for a question, with a log (WAL) as netatalk has it. */
 #define LOCKS_ASKED 2
+/* Of a volume's size; fewer calls on average are no scan, unless they take so much of all time. */
+#define SIZE_CALLS  4
+#define SIZE_MUCH   0.1
 #define OLDER_SHARE 0.05 /* of all request time: less is no cause's harm */
 
 /* A part of an account that changes nothing: questions to the CNID server or database. */
@@ -146,39 +149,48 @@ static bool hides_older(const struct measure *m, enum account_column waits, enum
 {
 	if (m->before_ns[waits] < OLDER_SHARE * m->all_ns || m->before_ns[waits] <= 0)
 		return false;
-	run_figure_who(m->out, which, "what a request from before the watch was is not known");
+	run_figure_who(m->out, which, "a request from before the watch may be of that kind");
 	return true;
 }
 
-/* Queries that took long, or have no answer; that they were paused is nothing of the indexer. */
+/* Of the time of queries that they were paused, or had no CPU: that is nothing of the indexer. */
+static bool spotlight_put(struct measure *m, enum run_figure which, const struct measure_calls *all,
+			  double held_ns)
+{
+	if (held_ns > all->ns / 2) {
+		run_figure_who(m->out, which,
+			       "sessions with a Spotlight query were paused, or had no CPU");
+		return false;
+	}
+	run_figure_set(m->out, which, all->n > 0 ? fmax(all->ns - held_ns, 0) / all->n : 0);
+	return true;
+}
+
 static void look_spotlight(struct measure *m)
 {
-	struct measure_calls long_ones = { 0 };
-	double held = 0;
+	struct measure_calls late = { 0 }, pending = { 0 };
+	double held = 0, both;
+	bool known;
 
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
 
 		if (!measure_is(r->number, "FPSpotlightRPC"))
 			continue;
-		measure_long_ones(r, &long_ones);
+		measure_long_ones(r, &late);
 		if (measure_pending_ns(r) > 0) {
-			long_ones.ns += measure_pending_ns(r);
-			long_ones.n += (double)(r->a.sum.begun - r->a.sum.answered);
+			pending.ns += measure_pending_ns(r);
+			pending.n += (double)(r->a.sum.begun - r->a.sum.answered);
 		}
 		held += measure_request_ns(r) - measure_own_ns(r);
 	}
-	held = fmin(held, long_ones.ns);
-	if (held > long_ones.ns / 2) {
-		run_figure_who(m->out, RUN_FIGURE_SPOTLIGHT,
-			       "sessions with a Spotlight query were paused, or had no CPU");
-		return;
-	}
-	if (!long_ones.n && hides_older(m, ACCOUNT_OTHER, RUN_FIGURE_SPOTLIGHT))
-		return;
-	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT,
-		       long_ones.n > 0 ? (long_ones.ns - held) / long_ones.n : 0);
-	measure_share(m, RUN_FIGURE_SPOTLIGHT_WAIT, long_ones.ns - held);
+	both = late.ns + pending.ns;
+	known = spotlight_put(m, RUN_FIGURE_SPOTLIGHT, &pending, fmin(held, pending.ns));
+	known &= spotlight_put(m, RUN_FIGURE_SPOTLIGHT_LATE, &late, fmin(held, late.ns));
+	if (!pending.n && hides_older(m, ACCOUNT_OTHER, RUN_FIGURE_SPOTLIGHT))
+		known = m->out->known[RUN_FIGURE_SPOTLIGHT] = false;
+	if (known)
+		measure_share(m, RUN_FIGURE_SPOTLIGHT_WAIT, fmax(both - held, 0));
 }
 
 static bool asks_size(unsigned int account)
@@ -208,7 +220,12 @@ static void look_volume_size(struct measure *m)
 		return;
 	}
 	measure_share(m, RUN_FIGURE_VOLUME_SIZE, folders.ns);
-	run_figure_set(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS, asked > 0 ? folders.n / asked : 0);
+	if (folders.n < SIZE_CALLS * asked && folders.ns > SIZE_MUCH * m->all_ns)
+		run_figure_who(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS,
+			       "one volume among others may need many calls");
+	else
+		run_figure_set(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS,
+			       asked > 0 ? folders.n / asked : 0);
 }
 
 void measure_commands(struct measure *m)

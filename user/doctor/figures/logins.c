@@ -16,7 +16,8 @@ struct logins {
 	double ended, ended_ns; /* that succeeded */
 	double refused;
 	double pending, pending_ns;
-	double all_ns; /* with those that were refused, for a CPU too */
+	struct measure_calls slow; /* of all with an answer */
+	double all_ns;             /* with those that were refused, for a CPU too */
 };
 
 /* On a CPU or waiting for one, the programs that check passwords included. */
@@ -70,6 +71,7 @@ static void add_login(struct logins *to, const struct measure *m, const struct r
 		to->ended += (double)r->a.sum.answered;
 	to->ended_ns += done > cpu ? done - cpu : 0;
 	to->all_ns += measure_request_ns(r);
+	measure_long_ones(r, &to->slow);
 	pending = measure_pending_ns(r);
 	if (pending <= 0)
 		return;
@@ -143,7 +145,10 @@ void measure_logins(struct measure *m)
 		may_be_refused(m, &l, oldest >= LOGIN_LATE);
 		return;
 	}
-	if (l.ended > 0 || awake > 0)
+	if (fmax(mean, awake) < LOGIN_SOME && l.slow.n > l.refused && l.slow.ns > l.ended_ns / 2)
+		run_figure_who(m->out, RUN_FIGURE_LOGIN,
+			       "most logins are quick, and some are slow");
+	else if (l.ended > 0 || awake > 0)
 		run_figure_set(m->out, RUN_FIGURE_LOGIN, fmax(mean, awake));
 	waits = l.ended_ns + l.pending_ns;
 	measure_share(m, RUN_FIGURE_LOGIN_WAIT, waits < l.all_ns ? waits : l.all_ns);

@@ -2,10 +2,13 @@
 /* What all figures of an AFP server are made with: shares of time, and what a command is. */
 #include "doctor/figures/measure_priv.h"
 
+#include "base/hist.h"
+
 #include <math.h>
 #include <string.h>
 
 #define NS_PER_S 1e9
+#define LONG_NS  100000000u /* of measure_long_ones */
 
 void measure_share(struct measure *m, enum run_figure which, double ns)
 {
@@ -37,6 +40,19 @@ double measure_pending_ns(const struct request *r)
 	double ns = measure_request_ns(r) - (double)r->a.sum.ns;
 
 	return r->a.sum.begun > r->a.sum.answered && !r->handed_ns && ns > 0 ? ns : 0;
+}
+
+void measure_long_ones(const struct request *r, struct measure_calls *to)
+{
+	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
+		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
+
+		if (low < LONG_NS || !r->a.hist[i])
+			continue;
+		to->n += (double)r->a.hist[i];
+		to->ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) /
+			  2;
+	}
 }
 
 double measure_own_ns(const struct request *r)

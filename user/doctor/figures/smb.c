@@ -19,10 +19,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLOW_NS      100000000u /* a person notices */
-#define NS_PER_S     1e9
-#define DISK_FULL    ((int32_t)0xc000007f)
-#define LOCKED       ((int32_t)0xc00000a2) /* of a medium that is write-protected */
+#define SLOW_NS   100000000u /* a person notices */
+#define NS_PER_S  1e9
+#define DISK_FULL ((int32_t)0xc000007f)
+#define LOCKED    ((int32_t)0xc00000a2) /* of a medium that is write-protected */
+/* Shorter reads of folders are no harm on average, unless they take so much of the own time. */
+#define SCAN_LONG    300e3
+#define SCAN_MUCH    0.5
 #define CLOSED_SHARE 100 /* of so many requests one that cannot be read is too many */
 
 /* A request that waits for what other clients do. */
@@ -262,7 +265,11 @@ static void smb_look_calls(const struct smb_figures *x)
 		all += called_for(r);
 	}
 	sum_put(h, RUN_FIGURE_SCAN, &s.scan, x->own_ns);
-	run_figure_share(h->out, RUN_FIGURE_SCAN_MEAN, s.scan.ns, n);
+	if (s.scan.ns < SCAN_LONG * n && s.scan.ns > SCAN_MUCH * x->own_ns)
+		run_figure_who(h->out, RUN_FIGURE_SCAN_MEAN,
+			       "one folder among others may take long to read");
+	else
+		run_figure_share(h->out, RUN_FIGURE_SCAN_MEAN, s.scan.ns, n);
 	sum_put(h, RUN_FIGURE_TDB, &s.tdb, h->whole_ns);
 	sum_put(h, RUN_FIGURE_ASKED_OTHERS, &s.asked, h->whole_ns);
 	run_figure_share(h->out, RUN_FIGURE_LOG, s.log.ns, x->own_ns);

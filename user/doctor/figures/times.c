@@ -3,24 +3,9 @@
 #include "doctor/figures/measure.h"
 #include "doctor/figures/measure_priv.h"
 
-#include "base/hist.h"
-
 #define SLOW_NS 100000000u /* a person notices */
 /* Younger ones are what a busy server has at any moment. */
 #define OLD_NS 1000000000u
-
-void measure_long_ones(const struct request *r, struct measure_calls *to)
-{
-	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
-		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
-
-		if (low < SLOW_NS || !r->a.hist[i])
-			continue;
-		to->n += (double)r->a.hist[i];
-		to->ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) /
-			  2;
-	}
-}
 
 /* Of a request without an answer, without what may be its wait for its own client. */
 static void add_pending(const struct request *r, double *ns, double *n)

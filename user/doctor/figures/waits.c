@@ -75,10 +75,13 @@ static void name_stopped(struct measure *m, double in, double out)
 double measure_seldom_asked(const struct measure *m, double stopped_ns)
 {
 	const struct run_figures *f = m->out;
-	double stops = f->known[RUN_FIGURE_STOPS] ? f->value[RUN_FIGURE_STOPS] : 0;
-	double each_ns = fmin(stopped_ns / fmax(stops, 1), m->ns);
+	double stops = f->known[RUN_FIGURE_STOPS] ? f->value[RUN_FIGURE_STOPS] : 0, each_ns;
 	size_t n = m->run->n_rest;
 
+	/* Those that are over, and those that are not. */
+	for (size_t i = 0; i < m->run->n_sessions; i++)
+		stops += m->run->session[i].stopped;
+	each_ns = fmin(stopped_ns / fmax(stops, 1), m->ns);
 	for (size_t i = 0; i < m->run->n_sessions; i++) {
 		double requests = (double)m->run->session[i].requests;
 

@@ -330,6 +330,14 @@ static void io_limits(const struct machine_between *b)
 		run_figure_who(out, RUN_FIGURE_IO_LIMIT, "no limit");
 	}
 	only_from(out, RUN_FIGURE_IO_LIMIT, IO_LIMIT_LEAST, has_all(&g->io) && !is_new);
+	/* It is an average: for part of the time the limit may have held the server back. */
+	if (out->known[RUN_FIGURE_IO_LIMIT] && out->value[RUN_FIGURE_IO_LIMIT] >= IO_LIMIT_SOME &&
+	    out->value[RUN_FIGURE_IO_LIMIT] < IO_LIMIT_LEAST) {
+		out->known[RUN_FIGURE_IO_LIMIT] = false;
+		run_figure_who(out, RUN_FIGURE_IO_LIMIT,
+			       "an I/O limit was used in part: whether in bursts is not seen");
+		return;
+	}
 	machine_groups_why_not(out, RUN_FIGURE_IO_LIMIT, no_limit(&g->io, "the limit is new"));
 }
 

@@ -36,7 +36,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "threads", .name = "shortage of threads", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(SHORT, 0.2), LEAST(WAIT_THREAD, 0.2)), HARM(WAIT_THREAD, 0.2),
+		TESTS(LEAST(SHORT, 0.2), LEAST(WAIT_THREAD, 0.2)), HARM(WAIT_THREAD, 0.2), REASONS(F(WAIT_DISK), F(WAIT_CPU)),
 		EVIDENCE(F(WAIT_THREAD), F(SHORT), F(WAITING), F(WAITED), F(MEAN)),
 		.says = "calls wait for a thread of the server: {wait_thread} of their time, up to {waiting} at a time; no thread was idle in {short} of the looks",
 		.todo = "more threads (fileserver -p N, rxperf -S N, rx --serve -S N), or a quota for each client (--quota), so that a few do not have all threads",

@@ -27,6 +27,9 @@
 #define RESERVE_B      4000000
 #define LOOK_US        4000
 
+/* It is seen where a process of it works for a request. */
+#define ASKS_DATABASE "a volume asks a database server"
+
 /* A CNID server on this host that a volume's settings name. */
 struct cnid_listener {
 	uint16_t port;
@@ -93,7 +96,9 @@ static void add_folder(struct settings_of_cnid *out, const char *folder)
 
 	while (i < out->n_folders && strcmp(out->folder[i], folder) != 0)
 		i++;
-	if (i == PLACES_MAX)
+	if (strchr(folder, '$'))
+		out->unseen_folder = "vol dbpath has variables";
+	else if (i == PLACES_MAX)
 		out->unseen_folder = "volumes have their databases in too many folders";
 	else if (i == out->n_folders)
 		out->folder[out->n_folders++] = folder;
@@ -131,8 +136,8 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c,
 	for (size_t i = 0; i < c->n; i++)
 		if (settings_makes_volume(c, i))
 			take_cnid_of(out, c, c->item[i].section, version);
-	if (out->dbd && out->mysql)
-		out->unseen_server = "a volume asks a database server";
+	if (out->dbd && out->mysql && !out->unseen_server)
+		out->unseen_server = ASKS_DATABASE;
 	if (!nest || !afpconf_is_yes(nest->value) || !out->n_folders)
 		return;
 	out->n_folders = 0;
@@ -211,7 +216,7 @@ static void look_whether_held(struct run_figures *out, pid_t pid, const char *na
 
 	if (!pid || procstat_read(&st, pid))
 		return;
-	if (!out->known[RUN_FIGURE_CNID_HELD])
+	if (!out->known[RUN_FIGURE_CNID_HELD] && !*out->who[RUN_FIGURE_CNID_HELD])
 		run_figure_set(out, RUN_FIGURE_CNID_HELD, 0);
 	if (!stays_stopped(pid, &st))
 		return;
@@ -221,13 +226,16 @@ static void look_whether_held(struct run_figures *out, pid_t pid, const char *na
 
 void cnidstate_held(struct run_figures *out, pid_t pid, const struct servers_entry *s)
 {
+	static const enum run_figure which[] = { RUN_FIGURE_CNID_DOWN, RUN_FIGURE_CNID_HELD };
 	struct procstat st;
 
 	if (procstat_read(&st, pid) || pid == s->cnid_metad || st.ppid == s->cnid_metad)
 		return;
-	/* Where a reason is given, another CNID server may be down. */
-	if (!out->known[RUN_FIGURE_CNID_DOWN] && !*out->who[RUN_FIGURE_CNID_DOWN])
-		run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
+	/* Where another reason is given, another CNID server may be down. */
+	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++)
+		if (!out->known[which[i]] &&
+		    (!*out->who[which[i]] || !strcmp(out->who[which[i]], ASKS_DATABASE)))
+			run_figure_set(out, which[i], 0);
 	look_whether_held(out, pid, st.comm);
 }
 

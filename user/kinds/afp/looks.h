@@ -13,9 +13,9 @@
 #include "run/run.h"
 
 /*
- * Of a CNID server: it does not run, it is stopped, it cannot write its databases. Sets CNID_DOWN
- * and CNID_HELD, unless it is a database server or runs on another host, and CNID_FOLDER and
- * CNID_MYSQL.
+ * Of the CNID servers that volumes use: one does not run, is stopped, cannot write its databases.
+ * Sets CNID_DOWN and CNID_HELD, unless all is well with those that are seen, and one is not (a
+ * database server, or on another host); likewise CNID_FOLDER; and CNID_MYSQL.
  */
 void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
 		    const struct settings *set);

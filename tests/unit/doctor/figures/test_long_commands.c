@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Commands that may take long, or need many requests: Spotlight queries, lists of folders. What of
- * them is not seen is ruled out as little as it is sure. Tests user/doctor/figures/commands.c,
- * answers.c.
+ * Commands that may take long, or need many requests: Spotlight queries, logins, lists of folders.
+ * What of them is not seen, or is hidden by many others, is ruled out as little as it is sure.
+ * Tests user/doctor/figures/commands.c, answers.c, logins.c.
  */
 #include "unit/measure_rig.h"
 
@@ -37,13 +37,14 @@ static void queries_that_are_answered_late_are_slow(void **state)
 {
 	static const struct {
 		uint64_t n, ns, pending_ns;
-		double mean_ns, wait; /* of all request time, which has 80 ms more */
+		double late, wait; /* of all request time, which has 80 ms more */
 	} of[] = {
-		{ 0, 0, 60 * MS, 60e6, 60. / 140 },
+		{ 0, 0, 60 * MS, 0, 60. / 140 },
 		{ 1, 3 * S, 0, 3e9, 3000. / 3080 },
 		{ 4, 3 * S, 0, 3e9, 12000. / 12080 },
 		{ 5, 500 * MS, 0, 500e6, 2500. / 2580 },
-		{ 1, 3 * S, 5 * S, 4e9, 8000. / 8080 },
+		/* Others that are late make one without an answer no younger. */
+		{ 9, 150 * MS, 10 * S, 150e6, 11350. / 11430 },
 		{ 100, 10 * MS, 0, 0, 0 }, /* at once */
 		{ 0, 0, 0, 0, 0 },
 	};
@@ -54,9 +55,10 @@ static void queries_that_are_answered_late_are_slow(void **state)
 		struct run *r = queries(of[i].n, of[i].ns, of[i].pending_ns);
 
 		assert_int_equal(doctor_measure(&f, r), 0);
-		if (!near(&f, RUN_FIGURE_SPOTLIGHT, of[i].mean_ns) ||
+		is(&f, RUN_FIGURE_SPOTLIGHT, (double)of[i].pending_ns);
+		if (!near(&f, RUN_FIGURE_SPOTLIGHT_LATE, of[i].late) ||
 		    !near(&f, RUN_FIGURE_SPOTLIGHT_WAIT, of[i].wait))
-			fail_msg("case %zu: %g, %g", i, f.value[RUN_FIGURE_SPOTLIGHT],
+			fail_msg("case %zu: %g, %g", i, f.value[RUN_FIGURE_SPOTLIGHT_LATE],
 				 f.value[RUN_FIGURE_SPOTLIGHT_WAIT]);
 		done(r);
 	}
@@ -117,6 +119,49 @@ static void an_older_request_may_be_a_query(void **state)
 	}
 }
 
+/* Of 200 requests that ask for a volume's size one reads folders: 300 calls, for so long. */
+static void one_volume_that_is_read_for_its_size_is_not_ruled_out(void **state)
+{
+	(void)state;
+	for (int much = 0; much < 2; much++) {
+		struct run_figures f = { 0 };
+		struct run *r = of_command(OPEN_VOLUME, 200);
+		struct ledger *l = &r->phase[0]->ledger;
+
+		l->part[0] = part(OPEN_VOLUME, AFS_CLASS_DIR, AFS_OBJECT_DIR, (much ? 60 : 4) * MS);
+		l->part[0].part.calls = 300;
+		assert_int_equal(doctor_measure(&f, r), 0);
+		assert_true(f.known[RUN_FIGURE_VOLUME_SIZE]);
+		assert_int_equal(f.known[RUN_FIGURE_VOLUME_SIZE_CALLS], !much);
+		done(r);
+	}
+}
+
+/* A monitor logs in again and again; a user waits for 6 s. */
+static void one_slow_login_among_quick_ones_is_not_ruled_out(void **state)
+{
+	(void)state;
+	for (int slow = 0; slow < 2; slow++) {
+		struct run_figures f = { 0 };
+		struct run *r = of_command(LOGIN, 100);
+		struct ledger *l = &r->phase[0]->ledger;
+		struct ledger_account *a = &l->account[0];
+
+		l->n_results = 0;
+		a->sum.ns = 990 * MS + slow * 6 * S;
+		a->max_ns = slow ? 6 * S : 10 * MS;
+		memset(a->hist, 0, sizeof(a->hist));
+		a->hist[hist_index(10 * MS, AFS_REQUEST_BITS)] = 99 + !slow;
+		a->hist[hist_index(6 * S, AFS_REQUEST_BITS)] = slow;
+		l->part[0] = part(LOGIN, AFS_CLASS_READ, AFS_OBJECT_SOCKET, a->sum.ns);
+		assert_int_equal(doctor_measure(&f, r), 0);
+		assert_true(f.value[RUN_FIGURE_LOGIN_MEAN] < 80e6);
+		assert_int_equal(f.known[RUN_FIGURE_LOGIN], !slow);
+		assert_true(f.known[RUN_FIGURE_LOGIN_WAIT]);
+		done(r);
+	}
+}
+
 /* Requests for lists of folders, of which so many were closed, and so many ended. */
 static struct run *lists(uint64_t requests, uint64_t closed, uint64_t reads, uint64_t ended)
 {
@@ -143,6 +188,7 @@ static void a_list_of_which_a_part_was_seen_is_not_ruled_out(void **state)
 		/* From before the watch: goes on, has ended, is long all the same. */
 		{ 8, 0, 0, 0, 0 },
 		{ 8, 0, 0, 1, 0 },
+		{ 8, 1, 2, 2, 0 },
 		{ 30, 0, 0, 0, 30 },
 		/* Begun in it: of few files, of many; at its end, or not yet. */
 		{ 8, 1, 2, 0, 8 },
@@ -178,6 +224,8 @@ int main(void)
 		cmocka_unit_test(queries_that_are_answered_late_are_slow),
 		cmocka_unit_test(a_paused_session_is_no_slow_query),
 		cmocka_unit_test(an_older_request_may_be_a_query),
+		cmocka_unit_test(one_volume_that_is_read_for_its_size_is_not_ruled_out),
+		cmocka_unit_test(one_slow_login_among_quick_ones_is_not_ruled_out),
 		cmocka_unit_test(a_list_of_which_a_part_was_seen_is_not_ruled_out),
 	};
 

@@ -154,7 +154,12 @@ static void nor_does_a_limit_of_memory_or_of_a_device(void **state)
 	then->device[0] = (struct cgroup_io) { 8, 0, CGROUP_READ_B, 2000000, 0, LEAF };
 	now->device[0] = (struct cgroup_io) { 8, 0, CGROUP_READ_B, 2000000, 6000000, LEAF };
 	figure_is(looks_between(l), RUN_FIGURE_MEMORY_HITS, 5, NULL);
-	figure_is(looks_between(l), RUN_FIGURE_IO_LIMIT, 0.3, NULL);
+	/* In bursts that may be all of it. */
+	figure_unknown(looks_between(l), RUN_FIGURE_IO_LIMIT,
+		       "an I/O limit was used in part: whether in bursts is not seen");
+	now->device[0].done = 800000;
+	figure_is(looks_between(l), RUN_FIGURE_IO_LIMIT, 0.04, NULL);
+	now->device[0].done = 6000000;
 	now->memory.whole = now->io.whole = false;
 	figure_unknown(looks_between(l), RUN_FIGURE_MEMORY_HITS, above);
 	figure_unknown(looks_between(l), RUN_FIGURE_IO_LIMIT, above);
@@ -336,7 +341,7 @@ static void memory_that_others_wait_for_is_not_what_the_server_waits_for(void **
 
 	figure_is(&f, RUN_FIGURE_MEMORY_ELSEWHERE, 0.1, NULL);
 	figure_is(&f, RUN_FIGURE_REREAD_ELSEWHERE, 0.1, NULL);
-	assert_true(named(&d, "memory") && named(&d, "memory")->sure);
+	assert_true(named(&d, "memory") && !named(&d, "memory")->sure);
 	assert_non_null(named(&d, "rereads"));
 	diagnosis_fini(&d);
 	d = short_of_memory(*state, &f, 0.1, true);

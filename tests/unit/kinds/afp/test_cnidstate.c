@@ -278,7 +278,15 @@ static void a_database_server_is_not_down_while_a_process_of_it_serves(void **st
 	cnidstate_held(&h.f, h.server, &h.entry);
 	kill(h.server, SIGKILL);
 	waitpid(h.server, NULL, 0);
-	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == -1);
+	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == -1 && is(&h, RUN_FIGURE_CNID_HELD) == -1);
+	/* Beside a CNID server that runs there is no other. */
+	h = seen(VOLUME OTHER "cnid scheme = mysql\n", be_server, 4700);
+	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == -1 && is(&h, RUN_FIGURE_CNID_HELD) == -1);
+	h.server = child(be_server, 0);
+	cnidstate_held(&h.f, h.server, &h.entry);
+	kill(h.server, SIGKILL);
+	waitpid(h.server, NULL, 0);
+	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == 0 && is(&h, RUN_FIGURE_CNID_HELD) == 0);
 }
 
 static void a_listener_of_ipv6_is_one(void **state)
@@ -430,6 +438,8 @@ static void what_cannot_be_seen_is_not_known(void **state)
 	h = seen(GLOBAL("vol dbnest = yes"), be_server, 4700);
 	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == -1);
 	assert_non_null(strstr(h.f.who[RUN_FIGURE_CNID_FOLDER], "dbnest"));
+	h = seen(GLOBAL("vol dbpath = /dbs/$v"), be_server, 4700);
+	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == -1);
 	h = seen(GLOBAL("vol dbnest = no"), be_server, 4700);
 	assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == 0);
 	host_begin(&h, be_server, 0);
