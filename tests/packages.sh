@@ -106,8 +106,8 @@ bare_try "/usr/lib/afpscope/bin/afp_lantest -h 127.0.0.1 -p $AFPD_PORT -u bench1
 bare_try "cd /usr/share && ls man/man1/afpscope-lantest.1.gz man/ja/man1/afpscope-lantest.1.gz man/ja/man1/afpscope-report.1.gz"
 bare_try "cd /usr/share && bash -n bash-completion/completions/afpscope && ls zsh/vendor-completions/_afpscope fish/vendor_completions.d/afpscope.fish"
 bare_try "cd /usr/share/afpscope/monitoring && ls afpscope-dashboard.json afpscope-alerts.yml && ls /lib/systemd/system/afpscope-exporter.service"
-# What ends the exporter when the package goes, where somebody has enabled it.
-bare_try "grep -q afpscope-exporter /var/lib/dpkg/info/afpscope.prerm"
+# What forgets the exporter's unit when the package goes, where somebody has enabled it.
+bare_try "grep -q afpscope-exporter /var/lib/dpkg/info/afpscope.postrm"
 bare_try "dpkg --purge afpscope-analysis afpscope"
 here > "$out/after"
 # dpkg's own books are newer, and folders in which something was.
