@@ -65,7 +65,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(OWN_CPUS, 0.75), MOST(SELF, SELF_CPU), MOST(OTHERS, 0.25), MOST(QUOTA_WAIT, QUOTA_HARM), MOST(STEAL, 0.1), MOST(INTERRUPTS_WAIT, 0.1), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, CPU_HARM),
+		TESTS(LEAST(OWN_CPUS, 0.75), MOST(SELF, SELF_CPU), MOST(OTHERS, 0.25), MOST(QUOTA_WAIT, QUOTA_HARM), MOST(STEAL, 0.1), MOST(INTERRUPTS_ONE, 0.4), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, CPU_HARM),
 		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(OWN_WAIT), F(CPUS_USED), F(BUSY), F(RATE), F(MEAN)),
 		.says = "the server's own processes wait for each other's CPUs: {own_wait} of the requests' time, {busy} requests at a time on average[; the requests lay unread for {unread_share} of their time]",
 		.todo = "more CPUs, fewer clients at a time, or fewer requests of the command that costs most",
