@@ -174,9 +174,7 @@ def _unserved(sweep: Sweep, rule: str, at: float) -> str:
     """
     upto = [s for s in sweep.measured if sweep.rank(s.size) <= sweep.rank(at)]
     runs = (s.run for s in upto if s.run and rule != "slo")
-    return next(
-        (f"at {sweep.option} up to the knee {why}" for run in runs for why in spoiled.of(run)), ""
-    )
+    return next((f"up to the knee {why}" for run in runs for why in spoiled.of(run)), "")
 
 
 def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:

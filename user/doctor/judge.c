@@ -414,6 +414,13 @@ static bool is_of_disk(const struct doctor_rule *r)
 	       r->harm == RUN_FIGURE_OPEN;
 }
 
+/* fsync and opening a file are different calls. */
+static bool are_apart(const struct doctor_rule *a, const struct doctor_rule *b)
+{
+	return a->harm != b->harm && a->harm != RUN_FIGURE_WAIT_DISK &&
+	       b->harm != RUN_FIGURE_WAIT_DISK;
+}
+
 /*
  * What keeps a disk busy, or requests from it, cannot be told by the wait: beside a cause that is
  * there and may explain as much of it, none is sure.
@@ -427,6 +434,7 @@ static void doubt_beside_others(struct diagnosis *d)
 			const struct doctor_finding *other = &d->found[k];
 
 			if (!other->rule->unsure || other->rule->whom || !is_of_disk(other->rule) ||
+			    are_apart(is->rule, other->rule) ||
 			    is->weight - other->weight >= SURE_WEIGHT)
 				continue;
 			is->sure = false;

@@ -335,11 +335,11 @@ static bool slow_sees_older(const struct slow *s)
 	return s->a.found.servers.n && s->a.found.kind->is.by_session;
 }
 
-/* Requests that run for so long. */
-static void slow_look_over(struct slow *s, uint64_t over_ns)
+/* Requests that ran at that time already. */
+static void slow_look_before(struct slow *s, uint64_t before_ns)
 {
 	s->sum.running = 0;
-	watch_running(s->a.watch, clock_now_ns() - over_ns, put_running, s);
+	watch_running(s->a.watch, before_ns, put_running, s);
 	if (slow_sees_older(s)) {
 		s->failed |= unanswered_look(&s->unanswered, s->a.watch,
 					     &s->a.found.servers.entry[0]) != 0;
@@ -352,7 +352,8 @@ static int slow_look(void *user)
 {
 	struct slow *s = user;
 
-	slow_look_over(s, s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S);
+	slow_look_before(s, clock_now_ns() -
+				(s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S));
 	say_lost(s);
 	return 0;
 }
@@ -372,15 +373,17 @@ static int slow_wait(void *user, uint64_t until_ns)
 static int slow_sum_up(struct slow *s)
 {
 	struct ledger after = { 0 };
+	uint64_t stopped_ns;
 	int r;
 
 	s->sum.over_ns = s->cfg->over_ns;
 	s->sum.cpu_ns = guard_own_ns() - s->a.begun_cpu_ns;
 	s->sum.attach_ns = s->a.begun_cpu_ns;
-	s->sum.ns = attach_stop(&s->a) - s->a.begun_ns;
+	stopped_ns = attach_stop(&s->a);
+	s->sum.ns = stopped_ns - s->a.begun_ns;
 	watch_pull(s->a.watch, 0);
 	/* Nothing comes later in which these could be a line. */
-	slow_look_over(s, s->cfg->over_ns);
+	slow_look_before(s, stopped_ns - s->cfg->over_ns);
 	r = watch_read(s->a.watch, &after);
 	if (!r)
 		s->sum.requests = ledger_answered(&after) - ledger_answered(&s->before);

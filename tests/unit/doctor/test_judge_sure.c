@@ -230,6 +230,16 @@ static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 	}
 }
 
+/* A disk with long accesses, for which requests wait. */
+static void disk_is_busy(struct run_figures *f)
+{
+	run_figure_set(f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(f, RUN_FIGURE_DEVICE_BUSY, 0.95);
+	run_figure_set(f, RUN_FIGURE_DEVICE_TIME, 8e6);
+	run_figure_set(f, RUN_FIGURE_READ, 100e6);
+	run_figure_set(f, RUN_FIGURE_WAIT_DISK, 0.9);
+}
+
 /* Beside a cause that may explain as much of the same wait for disks none is sure. */
 static void beside_another_cause_of_the_same_wait_none_is_sure(void **state)
 {
@@ -257,6 +267,13 @@ static void beside_another_cause_of_the_same_wait_none_is_sure(void **state)
 		    { RUN_FIGURE_SYNC_MEAN, 40e6 },
 		    { RUN_FIGURE_REMOTE_FS, 1 } },
 		  false },
+		/* Opening is no fsync. */
+		{ "fsync",
+		  { { RUN_FIGURE_SYNC, 0.9 },
+		    { RUN_FIGURE_SYNC_MEAN, 40e6 },
+		    { RUN_FIGURE_SCANNER, 1 },
+		    { RUN_FIGURE_OPEN, 0.8 } },
+		  true },
 	};
 
 	(void)state;
@@ -266,11 +283,7 @@ static void beside_another_cause_of_the_same_wait_none_is_sure(void **state)
 		struct diagnosis d;
 		char text[80];
 
-		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
-		run_figure_set(&f, RUN_FIGURE_DEVICE_BUSY, 0.95);
-		run_figure_set(&f, RUN_FIGURE_DEVICE_TIME, 8e6);
-		run_figure_set(&f, RUN_FIGURE_READ, 100e6);
-		run_figure_set(&f, RUN_FIGURE_WAIT_DISK, 0.9);
+		disk_is_busy(&f);
 		for (size_t k = 0; k < 4 && of[i].is[k].value > 0; k++)
 			run_figure_set(&f, of[i].is[k].figure, of[i].is[k].value);
 		d = judged(&f);

@@ -7,7 +7,8 @@
 
 /* SQLite takes and drops so many locks for a question, with a log (WAL) as netatalk has it. */
 #define LOCKS_ASKED 2
-/* Of a volume's size; fewer calls on average are no scan, unless they take so much of all time. */
+/* Of a volume's size; fewer calls on average are no scan. If they take so much of all time, and a
+ * request was slow, that one may have been a scan. */
 #define SIZE_CALLS  4
 #define SIZE_MUCH   0.1
 #define OLDER_SHARE 0.05 /* of all request time: less is no cause's harm */
@@ -201,8 +202,12 @@ static bool asks_size(unsigned int account)
 static void look_volume_size(struct measure *m)
 {
 	const struct ledger *l = &m->view.all;
-	struct measure_calls folders = { 0 };
+	struct measure_calls folders = { 0 }, slow = { 0 };
 	double asked = 0;
+
+	for (size_t i = 0; i < m->requests.n; i++)
+		if (asks_size(m->requests.request[i].number))
+			measure_long_ones(&m->requests.request[i], &slow);
 
 	for (size_t i = 0; i < l->n_accounts; i++)
 		if (asks_size(l->account[i].account))
@@ -220,7 +225,7 @@ static void look_volume_size(struct measure *m)
 		return;
 	}
 	measure_share(m, RUN_FIGURE_VOLUME_SIZE, folders.ns);
-	if (folders.n < SIZE_CALLS * asked && folders.ns > SIZE_MUCH * m->all_ns)
+	if (folders.n < SIZE_CALLS * asked && folders.ns > SIZE_MUCH * m->all_ns && slow.n > 0)
 		run_figure_who(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS,
 			       "one volume among others may need many calls");
 	else

@@ -16,7 +16,8 @@ struct logins {
 	double ended, ended_ns; /* that succeeded */
 	double refused;
 	double pending, pending_ns;
-	struct measure_calls slow; /* of all with an answer */
+	double cpu_ns;             /* of all with an answer */
+	struct measure_calls slow; /* likewise, with that */
 	double all_ns;             /* with those that were refused, for a CPU too */
 };
 
@@ -71,6 +72,7 @@ static void add_login(struct logins *to, const struct measure *m, const struct r
 		to->ended += (double)r->a.sum.answered;
 	to->ended_ns += done > cpu ? done - cpu : 0;
 	to->all_ns += measure_request_ns(r);
+	to->cpu_ns += cpu;
 	measure_long_ones(r, &to->slow);
 	pending = measure_pending_ns(r);
 	if (pending <= 0)
@@ -145,7 +147,9 @@ void measure_logins(struct measure *m)
 		may_be_refused(m, &l, oldest >= LOGIN_LATE);
 		return;
 	}
-	if (fmax(mean, awake) < LOGIN_SOME && l.slow.n > l.refused && l.slow.ns > l.ended_ns / 2)
+	/* PAM refuses late: where some were refused, the late ones may be these. */
+	if (fmax(mean, awake) < LOGIN_SOME && !l.refused && l.slow.n > 0 &&
+	    l.slow.n < l.ended / 2 && l.slow.ns - l.cpu_ns > l.ended_ns / 2)
 		run_figure_who(m->out, RUN_FIGURE_LOGIN,
 			       "most logins are quick, and some are slow");
 	else if (l.ended > 0 || awake > 0)

@@ -23,7 +23,8 @@
 #define NS_PER_S  1e9
 #define DISK_FULL ((int32_t)0xc000007f)
 #define LOCKED    ((int32_t)0xc00000a2) /* of a medium that is write-protected */
-/* Shorter reads of folders are no harm on average, unless they take so much of the own time. */
+/* Shorter reads of folders are no harm on average. If they take so much of the own time, and a
+ * request was slow, that one may have read a large folder. */
 #define SCAN_LONG    300e3
 #define SCAN_MUCH    0.5
 #define CLOSED_SHARE 100 /* of so many requests one that cannot be read is too many */
@@ -254,6 +255,7 @@ static void smb_look_calls(const struct smb_figures *x)
 	const struct handed *h = &x->h;
 	struct smb_sums s = { 0 };
 	double n = 0, all = 0;
+	uint64_t longest = 0;
 
 	for (size_t i = 0; i < h->l->n_parts; i++)
 		if (h->l->part[i].role == AFS_ROLE_SERVER)
@@ -262,10 +264,12 @@ static void smb_look_calls(const struct smb_figures *x)
 		const struct request *r = &h->requests.request[i];
 
 		n += looks_up(r->number) ? called_for(r) : 0;
+		if (looks_up(r->number) && r->a.max_ns > longest)
+			longest = r->a.max_ns;
 		all += called_for(r);
 	}
 	sum_put(h, RUN_FIGURE_SCAN, &s.scan, x->own_ns);
-	if (s.scan.ns < SCAN_LONG * n && s.scan.ns > SCAN_MUCH * x->own_ns)
+	if (s.scan.ns < SCAN_LONG * n && s.scan.ns > SCAN_MUCH * x->own_ns && longest >= SLOW_NS)
 		run_figure_who(h->out, RUN_FIGURE_SCAN_MEAN,
 			       "one folder among others may take long to read");
 	else
